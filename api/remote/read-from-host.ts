@@ -1,4 +1,5 @@
 import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
+import { READER_SIGN_MS, showReader } from '../../shared/jobs/reader-signs.ts';
 import type { ApiContext } from '../context.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { pathParameter } from '../http/resource.ts';
@@ -32,5 +33,16 @@ export async function readFromHost(
       await output.return(undefined);
       throw error;
     });
-  await whileClientWaits(api, { res, job }, signal => send({ job, signal, identify }));
+  await whileClientWaits(api, { res, job }, async signal => {
+    // By these its worker knows, too, that this process is killed. One that cannot be written is followed by the next.
+    const signs = setInterval(
+      () => void showReader(api.database.db, job.id).catch(() => {}),
+      READER_SIGN_MS,
+    );
+    try {
+      await send({ job, signal, identify });
+    } finally {
+      clearInterval(signs);
+    }
+  });
 }

@@ -7,9 +7,9 @@ import { batchView } from './payloads/batch.ts';
 import { OBJECT_MEMBERS } from './result-objects.ts';
 
 /** A job without its payload, which may have a MiB: for queries of many jobs, and for polls. */
-export type JobSummary = Omit<JobRow, 'payload' | 'leaseExpires'>;
+export type JobSummary = Omit<JobRow, 'payload' | 'leaseExpires' | 'readerSeen'>;
 
-const { payload: _, leaseExpires: __, ...rest } = getTableColumns(jobs);
+const { payload: _, leaseExpires: __, readerSeen: ___, ...rest } = getTableColumns(jobs);
 export const summaryColumns = rest;
 
 /** Why a job failed; further members belong to the code. */

@@ -76,9 +76,9 @@ export async function startJobInSession<K extends SessionKind>(
       select count(*)::int as n
       from (select from jobs where owner = ${owner} and ${sql.unsafe(IS_OPEN)} limit ${limit}::int) counted
     ), started as (
-    insert into jobs (id, kind, queue, owner, session, host, label, name, request_id, payload, payload_version, output_streamed, epoch, dispatched)
+    insert into jobs (id, kind, queue, owner, session, host, label, name, request_id, payload, payload_version, output_streamed, reader_seen, epoch, dispatched)
     select ${id}, ${kind}, ${queue}, ${owner}, ${session}, session.hostname, ${label}, ${name}, ${requestId}, ${JSON.stringify(given)}::jsonb,
-      ${payloadVersion}, ${outputStreamed},
+      ${payloadVersion}, ${outputStreamed}, case when ${outputStreamed} then now() end,
       1, ${sql.unsafe(dispatchedAtOnce(queue, share))}
     from session, asked, open
     where ${limit}::int = 0 or open.n < ${limit}::int

@@ -67,6 +67,7 @@ export async function startJob<K extends JobKind>(
       host: columns.session && hostOf(columns.session),
       payloadVersion: versionNeeded(request.kind, given),
       outputStreamed: output === 'streamed',
+      readerSeen: output === 'streamed' ? sql`now()` : null,
       ...effectRepeated(columns.runAt),
       epoch: 1,
       dispatched: sql`(select ${sql.raw(dispatchedAtOnce(queue, share))} from (select ${columns.owner}::text as owner) asked)`,

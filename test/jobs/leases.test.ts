@@ -9,6 +9,7 @@ import { newId } from '../../shared/ids.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
+import { showReader } from '../../shared/jobs/reader-signs.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler } from '../../workers/context.ts';
@@ -47,7 +48,7 @@ afterAll(() => {
 });
 
 /** A worker that renews its lease. */
-function makeWorker(over = database, options: { lookMs?: number } = {}) {
+function makeWorker(over = database, options: { lookMs?: number; readerLostMs?: number } = {}) {
   const id = newId();
   const metrics = new WorkerMetrics();
   const claims = new HeldClaims({ id, database: over, notifications, log, metrics }, options);
@@ -129,6 +130,24 @@ test('a renewal changes one narrow row in its page, however many jobs it is for'
   for (const claim of claims) expect(claim.signal.aborted).toBe(false);
   worker.claims.stop();
   await one.close();
+});
+
+test('a job whose reader shows no more sign of life is cancelled', async () => {
+  const worker = makeWorker(database, { readerLostMs: 200 });
+  const read = await claimNew(worker);
+  const left = await claimNew(worker);
+  // Of an API of the previous release.
+  const unknown = await claimNew(worker);
+  for (const { id } of [read, left]) await showReader(database.db, id);
+  const isLeft = async () => {
+    await showReader(database.db, read.id);
+    await worker.claims.renew();
+    return left.signal.aborted;
+  };
+  await waitFor(isLeft, { what: 'the job that nobody reads to be cancelled' });
+  expect(left.signal.reason).toMatchObject({ code: 'cancelled' });
+  for (const { signal } of [read, unknown]) expect(signal.aborted).toBe(false);
+  worker.claims.stop();
 });
 
 test('a claim that a failover restored at a worker which had ended its job is abandoned', async () => {

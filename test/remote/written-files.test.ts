@@ -8,6 +8,7 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -302,5 +303,30 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     expect(await (await answer).json()).toMatchObject({ path, size: bytes.length });
     expect(readFileSync(path).equals(bytes)).toBe(true);
     expect(leftovers()).toEqual([]);
+  });
+
+  test('a download goes on while it is read, and ends with the API that reads it', async () => {
+    const path = join(folder, 'read by few');
+    writeFileSync(path, '');
+    truncateSync(path, 1 << 30);
+    const find = async () => {
+      const [job] = await database`select state, stdout_bytes as bytes, reader_seen as seen,
+        now() - created > interval '20 seconds' as is_old from jobs where kind = 'file' order by id desc limit 1`;
+      return job;
+    };
+    // It would take minutes.
+    proxy.throttle('down', 5_000_000);
+    try {
+      const answer = await client.fetch(`/api/remotes/${sid}/file${path}`);
+      const reading = answer.body?.pipeTo(new WritableStream()).catch(() => {});
+      await waitFor(async () => (await find())?.is_old, { what: '20 s', timeoutMs: 40_000 });
+      expect(await find()).toMatchObject({ state: 'running' });
+      stack.kill('windlass-api');
+      await reading;
+      const isEnded = async () => (await find())?.state === 'cancelled';
+      await waitFor(isEnded, { what: 'the end of the download', timeoutMs: 40_000 });
+    } finally {
+      proxy.throttle('down', Number.POSITIVE_INFINITY);
+    }
   });
 });

@@ -3,6 +3,7 @@ import { failureLevel } from '../../shared/database/failure-level.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
+import { READER_LOST_MS } from '../../shared/jobs/reader-signs.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { AbandonedClaims } from './abandoned-claims.ts';
 import { type Claim, LeaseLost } from './claim.ts';
@@ -21,6 +22,14 @@ export interface HeldClaim extends Claim {
   log: Logger;
 }
 
+interface TrackedClaim extends HeldClaim {
+  /** performance.now() of the last renewal. */
+  renewed: number;
+  /** The last sign of life of who reads the job's streamed output, and for how long none has followed. */
+  readerSeen: number | undefined;
+  unreadMs: number;
+}
+
 interface ClaimsContext {
   /** The worker's. */
   id: string;
@@ -28,6 +37,13 @@ interface ClaimsContext {
   notifications: Notifications;
   log: Logger;
   metrics: WorkerMetrics;
+}
+
+interface HeldClaimsOptions {
+  /** Default 30,000. */
+  lookMs?: number;
+  /** Default 15,000. */
+  readerLostMs?: number;
 }
 
 /** What is claimed or ended now is known, or gone, at the next look. */
@@ -39,13 +55,18 @@ const LOOK_MS = 30_000;
  */
 export class HeldClaims {
   readonly #context: ClaimsContext;
-  readonly #claims = new Map<string, HeldClaim & { renewed: number }>();
+  readonly #claims = new Map<string, TrackedClaim>();
+  readonly #readerLostMs: number;
   readonly #ends = new EndsAfterFailover();
   readonly #abandoned: AbandonedClaims;
   readonly #stop: () => void;
 
-  constructor(context: ClaimsContext, { lookMs = LOOK_MS }: { lookMs?: number } = {}) {
+  constructor(
+    context: ClaimsContext,
+    { lookMs = LOOK_MS, readerLostMs = READER_LOST_MS }: HeldClaimsOptions = {},
+  ) {
     this.#context = context;
+    this.#readerLostMs = readerLostMs;
     this.#abandoned = new AbandonedClaims(context, this.#ends, lookMs);
     const timer = setInterval(() => this.renew(), RENEW_MS);
     const unsubscribe = context.notifications.on('cancel', id => {
@@ -68,7 +89,8 @@ export class HeldClaims {
   ): HeldClaim {
     const older = this.#claims.get(claim.id);
     if (older) this.lose(older);
-    const held = { ...claim, ...context, isEnding: false, renewed: sentAt };
+    const reader = { readerSeen: undefined, unreadMs: 0 };
+    const held = { ...claim, ...context, ...reader, isEnding: false, renewed: sentAt };
     this.#claims.set(claim.id, held);
     return held;
   }
@@ -133,20 +155,32 @@ export class HeldClaims {
     return this.#ends.find(job);
   }
 
-  async #renew(claims: (HeldClaim & { renewed: number })[]): Promise<void> {
+  async #renew(claims: TrackedClaim[]): Promise<void> {
     // Taken before the statement is sent: by this clock the lease never ends later than in the database.
     const sentAt = performance.now();
     const { database, id } = this.#context;
     const held = await renewLease(database.db, id, claims);
     for (const claim of claims) {
-      const isCancelled = held.get(claim.id);
-      if (isCancelled !== undefined) claim.renewed = sentAt;
-      else if (!claim.isEnding) this.lose(claim);
-      if (isCancelled) claim.signals.cancel();
+      const row = held.get(claim.id);
+      if (!row) {
+        if (!claim.isEnding) this.lose(claim);
+        continue;
+      }
+      lookForReader(claim, row.readerSeen, sentAt);
+      claim.renewed = sentAt;
+      if (row.isCancelled || claim.unreadMs > this.#readerLostMs) claim.signals.cancel();
     }
   }
 
   #holds({ id, token }: Claim): boolean {
     return this.#claims.get(id)?.token === token;
   }
+}
+
+/** Counts the time without a sign of the reader. While the database is away nobody can give one. */
+function lookForReader(claim: TrackedClaim, readerSeen: Date | null, now: number): void {
+  const seen = readerSeen?.getTime();
+  const isSilent = seen !== undefined && seen === claim.readerSeen;
+  claim.unreadMs = isSilent ? claim.unreadMs + Math.min(now - claim.renewed, 2 * RENEW_MS) : 0;
+  claim.readerSeen = seen;
 }

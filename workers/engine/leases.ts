@@ -28,15 +28,22 @@ export const renewedLease = (db: Db, where: SQL) =>
 
 const renew = prepareOnce(db => writeLease(db).prepare('renew_lease'));
 
+/** What the row of a job says whose claim still holds. */
+interface Holding {
+  /** Its cancel was requested. */
+  isCancelled: boolean;
+  /** Of streamed output: see reader-signs.ts. */
+  readerSeen: Date | null;
+}
+
 /**
- * Renews the worker's lease, then reads which of these claims still hold, and whether the job of each is to be
- * cancelled. A worker whose lease had expired may have lost some. The read waits for no lock.
+ * Renews the worker's lease, then reads which of these claims still hold, and whether somebody still wants the job of each. A worker whose lease had expired may have lost some. The read waits for no lock.
  */
 export async function renewLease(
   db: Db,
   worker: string,
   claims: Claim[],
-): Promise<Map<string, boolean>> {
+): Promise<Map<string, Holding>> {
   await renew(db).execute({ worker });
   if (claims.length === 0) return new Map();
   const isOurs = and(
@@ -45,10 +52,14 @@ export async function renewLease(
     isOpenById,
   );
   const rows = await db
-    .select({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` })
+    .select({
+      id: jobs.id,
+      isCancelled: sql<boolean>`${jobs.cancelRequested} is not null`,
+      readerSeen: jobs.readerSeen,
+    })
     .from(jobs)
     .where(isOurs);
-  return new Map(rows.map(row => [row.id, row.cancel]));
+  return new Map(rows.map(row => [row.id, row]));
 }
 
 /** All claims that hold by the database in this worker's name. */

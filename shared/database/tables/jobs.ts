@@ -88,6 +88,8 @@ export const jobs = pgTable(
     stderrBytes: count(),
     /** The output was streamed to a client while it came: it is removed an hour after the job's end. */
     outputStreamed: boolean().notNull().default(false),
+    /** The last sign of life of who waits for such output: see reader-signs.ts. Null in rows of older releases. */
+    readerSeen: time(),
 
     /**
      * Committed before the host is first asked to run the command, to make the directory of a batch job or to change a file.

@@ -1,0 +1,1 @@
+ALTER TABLE "jobs" ADD COLUMN "reader_seen" timestamp with time zone;
