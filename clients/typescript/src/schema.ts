@@ -16003,7 +16003,7 @@ export interface operations {
                     "Tus-Resumable"?: string;
                     /** @description Bytes that are stored. */
                     "Upload-Offset"?: string;
-                    /** @description When the upload is given up, if nothing more comes. */
+                    /** @description When the upload is given up, if nothing more comes. Absent once it is whole. */
                     "Upload-Expires"?: string;
                     /** @description The upload. */
                     Location?: string;
@@ -16433,7 +16433,7 @@ export interface operations {
                     "Tus-Resumable"?: string;
                     /** @description Bytes that are stored. */
                     "Upload-Offset"?: string;
-                    /** @description When the upload is given up, if nothing more comes. */
+                    /** @description When the upload is given up, if nothing more comes. Absent once it is whole. */
                     "Upload-Expires"?: string;
                     /** @description Bytes of the whole. */
                     "Upload-Length"?: string;
@@ -16585,7 +16585,7 @@ export interface operations {
                     "Tus-Resumable"?: string;
                     /** @description Bytes that are stored. */
                     "Upload-Offset"?: string;
-                    /** @description When the upload is given up, if nothing more comes. */
+                    /** @description When the upload is given up, if nothing more comes. Absent once it is whole. */
                     "Upload-Expires"?: string;
                     [name: string]: unknown;
                 };
