@@ -126,6 +126,8 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await said.waitFor();
     expect(await said.textContent()).toMatch(/\/no\/such\/folder[\s\S]*cwd_not_found/);
     await expectToFit(page);
+    // Options stay for the next command.
+    for (const option of ['Folder', 'Name']) await page.getByLabel(option).fill('');
     await page.locator('.run-label').click();
     await page.getByRole('heading', { name: LONG_NAME }).waitFor();
     await expectToFit(page);

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { beforeAll, expect, test } from 'vitest';
@@ -247,6 +247,8 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
       await untilWaiting(database, 1);
       proxy.blackhole('down');
     });
+    // A removal needs more answers of the host than its last: it is made for the host.
+    if (method === 'DELETE') rmSync(path);
     await waitFor(() => existsSync(path) !== existed, { what: 'the change of the file' });
     const leave = async () => {
       left.abort();
@@ -257,7 +259,16 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
         async () => (await database`select from jobs where id = ${job} and state = ${state}`)[0],
         { what: `a job that is ${state}` },
       );
-    return { job, send, leave, untilEnded };
+    const untilReleased = () =>
+      waitFor(
+        async () =>
+          (
+            await database`
+            select from jobs where id = ${job} and cancel_requested is not null and not_before > now()`
+          )[0],
+        { what: 'a job that waits for its host', timeoutMs: 45_000, intervalMs: 20 },
+      );
+    return { job, send, leave, untilEnded, untilReleased };
   }
 
   test.each([
@@ -270,8 +281,13 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
       if (method === 'DELETE') writeFileSync(path, 'old');
       const database = postgres(stackDatabaseUrl(stack), { max: 4 });
       try {
-        const { send, leave, untilEnded } = await changeFile(method, path, database);
+        const { send, leave, untilEnded, untilReleased } = await changeFile(method, path, database);
         await leave();
+        // A cancelled write waits for its host, to remove what it left there.
+        if (method === 'PUT') {
+          await untilReleased();
+          proxy.heal();
+        }
         await untilEnded('cancelled');
         proxy.heal();
         expect((await send()).status).toBe(status);

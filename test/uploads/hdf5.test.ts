@@ -436,7 +436,7 @@ f.create_virtual_dataset('v', layout)`);
     const sparse = build("f.create_dataset('x', shape=(10**12,), dtype='f8', chunks=(1000,))");
     await expect(read(sparse)).rejects.toThrow('1,000 times');
     const loop = build("g = f.create_group('g'); g['again'] = g; g['x'] = [1]");
-    await expect(read(loop)).rejects.toThrow('groups in each other');
+    expect((await read(loop)).g?.json).toEqual({ 'x integer': ['1'] });
     const deflated = build(
       "f.create_dataset('x', shape=(900000,), dtype='f8', chunks=(900000,), compression='gzip'); f['x'][:] = 0",
     );

@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { limitTime } from '../../shared/process/limit-time.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
@@ -11,7 +12,7 @@ import { nameTemporaries } from '../remote-files/name-temporaries.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
 import { removeTemporaries } from '../remote-files/remove-temporaries.ts';
 import { toWriteError } from '../remote-files/write-errors.ts';
-import { writeRemoteFile } from '../remote-files/write-file.ts';
+import { CLEANUP_MS, writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
@@ -41,9 +42,11 @@ async function removeLeft(context: JobContext<'write-file'>): Promise<void> {
   // As the next attempt would.
   const { stale: ends } = nameTemporaries({ id: job.id, epoch: job.epoch + 1, object }, 0);
   try {
-    await withSession(context, session => removeTemporaries(session, { path, ends, signal }), {
-      signal: () => signal,
-    });
+    const remove = (session: RemoteSession) =>
+      limitTime(signal, CLEANUP_MS, limited =>
+        removeTemporaries(session, { path, ends, signal: limited }),
+      );
+    await withSession(context, remove, { signal: () => signal });
   } catch (error) {
     if (error instanceof ReleaseJob) throw error;
     log.info({ err: error }, 'the temporary file of a cancelled write could not be removed');

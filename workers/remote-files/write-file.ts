@@ -46,7 +46,7 @@ export interface WriteFileOptions {
   answerMs?: number;
 }
 
-const CLEANUP_MS = 10_000;
+export const CLEANUP_MS = 10_000;
 
 /** What a write leaves where it fails. */
 interface Remains {

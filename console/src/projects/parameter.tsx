@@ -1,3 +1,4 @@
+import { WindlassError } from '@windlass/client';
 import type { TargetedSubmitEvent } from 'preact';
 import { useLocation } from 'wouter-preact';
 import { useDraft } from '../service/drafts.ts';
@@ -95,6 +96,8 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
   const isStorable = readJson(text).error === undefined;
   /** What is stored is another one than what it changes. */
   const isBehind = draft.tag !== tag && !store.isPending;
+  const isConflict =
+    store.error instanceof WindlassError && store.error.code === 'precondition_failed';
   const base = `/projects/${project.id}/models/${model.id}`;
   const save = (replaced: string | undefined) => {
     const aid = name ?? draft.aid.trim();
@@ -156,14 +159,14 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
       {isBehind && (
         <Conflict
           text={stored}
-          isAsked={store.isError}
+          isAsked={isConflict}
           isPending={store.isPending}
           isStorable={isStorable}
           onTake={takeBack}
           onStore={() => save(tag)}
         />
       )}
-      {store.error && !isBehind && <Problem error={store.error} />}
+      {store.error && !(isBehind && isConflict) && <Problem error={store.error} />}
       {isWriter && (
         <div class="row">
           {!isBehind && (
