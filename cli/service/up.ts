@@ -70,7 +70,7 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
     });
   } catch (error) {
     // A server that refuses a login has not ended.
-    const isRefused = /^28/.test(sqlState(error) ?? '');
+    const isRefused = /^28|^3D000$/.test(sqlState(error) ?? '');
     const isGone = isDatabaseDown(error) || errnoOf(error) === 'ECONNREFUSED';
     throw postgres && isGone && !isRefused ? endedEarly(dataDir, error) : error;
   } finally {

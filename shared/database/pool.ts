@@ -134,7 +134,11 @@ class ReplacedClient {
         tls: finder.tls,
         onBroken: retire,
         onError: () => finder.forget(),
-      }).catch(failSoon);
+      }).catch((error: Error) => {
+        // A handshake that fails is no error of the socket: another server may be the primary.
+        finder.forget();
+        return failSoon(error);
+      });
       if (isRetired) {
         opened.destroy();
         return failSoon(new Error('the database client was replaced'));

@@ -67,8 +67,10 @@ export class PrimaryFinder {
     if (newest) return newest;
     const reasons = await Promise.all(asked.map(each => each.catch((error: unknown) => error)));
     const error = new Error('no server of DATABASE_URL is a primary that answers', {
-      // What all of them refuse is told.
-      cause: reasons.every(isRefusal) ? reasons[0] : undefined,
+      // What all of them refuse is told, and a fault of TLS of any: the others may be standbys.
+      cause:
+        reasons.find(reason => describeTlsFailure(reason)) ??
+        (reasons.every(isRefusal) ? reasons[0] : undefined),
     });
     socketErrors.add(error);
     throw error;

@@ -1,6 +1,7 @@
 import { parametersOf } from './host-urls.ts';
 
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
+const PARAMETERS = ['sslmode', 'sslnegotiation', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword'];
 /** The authorities that Node trusts, and those in NODE_EXTRA_CA_CERTS. */
 export const SYSTEM = 'system';
 
@@ -9,6 +10,11 @@ export function findTlsProblem(url: string): string | undefined {
   const parameters = parametersOf(url);
   const given = (name: string) => parameters.get(name);
   const mode = given('sslmode');
+  const names = [...parameters.keys()].filter(name => /^ssl./i.test(name));
+  // Ignored, it would leave a link in plain text, or a server that nobody verifies.
+  const unknown = names.find(name => !PARAMETERS.includes(name));
+  if (unknown) return `has ${unknown}, which is none of ${listOf(PARAMETERS)}`;
+  if (new Set(names).size < names.length) return 'has a parameter of TLS twice';
   if (parameters.has('ssl')) return 'says sslmode=verify-full or sslmode=require instead of ssl';
   // `allow` and `prefer`, libpq's default, let whoever answers decide that nothing is encrypted.
   if (mode !== null && !MODES.includes(mode)) return `must have as sslmode ${listOf(MODES)}`;

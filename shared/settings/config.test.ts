@@ -97,6 +97,11 @@ test('TLS to a database is as libpq names it, and nobody else decides about it',
     expect(problemOf(`sslmode=${sslmode}`)).toBe(modes);
   for (const [wrong, said] of [
     ['ssl=true', /sslmode=verify-full/],
+    ['sslMode=verify-full', /has sslMode, which is none of/],
+    ['ssl_mode=verify-full', /has ssl_mode/],
+    ['sslmode=require&sslrootcer=/ca.pem', /has sslrootcer,/],
+    ['sslmode=verify-full&sslcrl=/crl.pem', /has sslcrl,/],
+    ['sslmode=verify-full&sslmode=disable', /TLS twice/],
     ['sslrootcert=/ca.pem', /needs sslmode=verify-full for its sslrootcert/],
     ['sslmode=disable&sslnegotiation=direct', /needs sslmode=verify-full/],
     ['sslmode=require&sslnegotiation=other', /postgres or direct/],
