@@ -79,7 +79,9 @@ const after = {
   size: 5,
   digest: createHash('sha256').update('after').digest('hex'),
 };
-const notOwn = { code: 'not_written', detail: expect.stringContaining("not this account's alone") };
+const detail = expect.stringContaining("not this account's alone");
+const notOwn = { code: 'not_written', detail };
+const notPrivate = { code: 'not_private', detail };
 
 test('pieces come into a folder of the account alone, and whole ones are found there', async () => {
   const { place } = makePlace();
@@ -93,13 +95,23 @@ test('pieces come into a folder of the account alone, and whole ones are found t
   expect(readdirSync(folder)).toEqual(['0-5']);
 });
 
+test('where modes are not kept, no folder is used, and none stays', async () => {
+  const { folder, place } = makePlace();
+  const programs = join(directory.path, 'open');
+  mkdirSync(programs);
+  // As on a share whose modes are those of its mount.
+  writeFileSync(join(programs, 'ls'), '#!/bin/sh\necho "drwxrwxrwx 2 0 0 .  "\n', { mode: 0o755 });
+  await expect(preparePieces(hereWith(programs), place)).rejects.toMatchObject(notPrivate);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
 test('a link in place of the folder is neither used nor followed', async () => {
   const { folder, place, path } = makePlace();
   const other = join(folder, 'other');
   mkdirSync(other, { mode: 0o700 });
   writeFileSync(join(other, '0-5'), 'after');
   symlinkSync(other, path);
-  await expect(preparePieces(here, place)).rejects.toMatchObject(notOwn);
+  await expect(preparePieces(here, place)).rejects.toMatchObject(notPrivate);
   rmSync(path);
   const pieces = await preparePieces(here, place);
   renameSync(path, join(folder, 'away'));
@@ -136,7 +148,7 @@ test('a folder of another account is refused and stays', async context => {
   mkdirSync(path);
   writeFileSync(join(path, '0-5'), 'after');
   chownSync(path, 65_534, 65_534);
-  await expect(preparePieces(here, place)).rejects.toMatchObject(notOwn);
+  await expect(preparePieces(here, place)).rejects.toMatchObject(notPrivate);
   expect(readdirSync(path)).toEqual(['0-5']);
 });
 

@@ -188,6 +188,23 @@ describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', f
     });
   });
 
+  test('a large file goes as one where no folder is private, as on shares that keep no modes', async () => {
+    const programs = join(sshd.home, 'programs');
+    const folder = join(sshd.home, 'share');
+    for (const path of [programs, folder]) mkdirSync(path);
+    writeFileSync(join(programs, 'ls'), '#!/bin/sh\necho "drwxrwxrwx 2 0 0 ."\n', { mode: 0o755 });
+    const { username, privateKey } = sshd;
+    const env = { PATH: `${programs}:${process.env.PATH}` };
+    const session = await connectWindlass(stack).open('host', { username, privateKey, env });
+    const bytes = randomBytes((8 << 20) + 1);
+    const path = join(folder, 'file');
+    const resume = { what: 'name', state: 'first' };
+    const written = await session.writeFile(path, bytes, { resume });
+    expect(written).toEqual({ path, size: bytes.length, digest: digestOf(bytes) });
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(readdirSync(folder)).toEqual(['file']);
+  });
+
   test('a path stays what it is on the host: a URL would be rid of its dots', async () => {
     const windlass = connectWindlass(stack, link.port);
     const { username, privateKey } = sshd;

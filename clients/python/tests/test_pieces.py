@@ -97,6 +97,20 @@ def test_pieces_are_joined_only_in_a_folder_of_the_account_alone(service: Servic
         assert not (around / "file").exists()
 
 
+def test_where_modes_are_not_kept_no_folder_stays(service: Service, client: Client, tmp_path: Path) -> None:
+    folder = service.home / uuid.uuid4().hex
+    folder.mkdir()
+    programs = tmp_path / "ls"
+    # As on a share whose modes are those of its mount.
+    programs.write_text("#!/bin/sh\necho 'drwxrwxrwx 2 0 0 .'\n")
+    programs.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    with client.open(service.host, service.account, private_key=service.key, env={"PATH": path}) as session:
+        with pytest.raises(windlass.WindlassError, match="alone"):
+            drive(make_folder(session._api, session.sid, str(folder / "file"), ".windlass-a-b", True))
+    assert os.listdir(folder) == []
+
+
 def test_a_piece_goes_through_no_link(service: Service, client: Client) -> None:
     around = service.home / uuid.uuid4().hex
     around.mkdir()

@@ -6,7 +6,7 @@ import { isPassing } from './http.ts';
 import type { Bytes } from './lines.ts';
 import { Losses } from './losses.ts';
 import type { ScriptSession } from './pieces/script-on-host.ts';
-import { sendPieces } from './pieces/send-pieces.ts';
+import { sendPieces, takesNoPieces } from './pieces/send-pieces.ts';
 import { filePath, putFile, type WrittenFile } from './put-file.ts';
 import { readBytes } from './read-bytes.ts';
 import type { components } from './schema.ts';
@@ -121,7 +121,13 @@ export async function writeFile(
   const large = Math.max(PIECE_BYTES, Math.ceil(size / FIRST_PIECES));
   const sendInPieces = (length: number) =>
     sendPieces(connection, { session, path, source, length }, { ...options, attempts });
-  if (resume && !exclusive && size > PIECE_BYTES) return sendInPieces(large);
+  if (resume && !exclusive && size > PIECE_BYTES) {
+    try {
+      return await sendInPieces(large);
+    } catch (error) {
+      if (!takesNoPieces(error)) throw error;
+    }
+  }
   const losses = new Losses(http);
   for (let attempt = 0; ; attempt++) {
     let changed: unknown;

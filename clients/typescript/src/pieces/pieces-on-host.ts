@@ -32,7 +32,10 @@ interface Place {
   folder: string;
 }
 
-/** Makes the folder for the pieces of a file, and finds those that are there already. */
+/**
+ * Makes the folder for the pieces of a file, and finds those that are there already. Throws `not_private` where others may
+ * write to such a folder, as on shares that keep no modes.
+ */
 export async function preparePieces(
   session: ScriptSession,
   { target, parents, folder }: Place,
@@ -52,12 +55,13 @@ if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse not_written 'it is a link t
 [ ! -e "$t" ] || [ -f "$t" ] || refuse not_written 'it is no regular file'
 d=\${t%/*}
 d=\${d:-/}
-[ -d "$d" ] || { ${parents ? 'mkdir -p "$d"' : 'false'}; } || refuse not_found 'its folder is missing'
+[ -d "$d" ] || { ${parents ? 'mkdir -p "$d" 2>/dev/null' : 'false'}; } || refuse not_found 'its folder is missing'
 p=$d/${folder}
 make() { mkdir -m 700 "$p" 2>/dev/null; enter "$p"; }
 make || { drop "$p"; make; } || {
-  [ ! -d "$p" ] || refuse not_written "$p is not this account's alone"
-  refuse not_written 'nothing can be written beside it'
+  [ -d "$p" ] || refuse not_written 'nothing can be written beside it'
+  rmdir "$p" 2>/dev/null
+  refuse not_private "$p is not this account's alone"
 }
 for other in "$d"/${folder.replace(/\w+$/, '')}*; do
   [ "$other" = "$p" ] || drop "$other"
@@ -65,7 +69,7 @@ done${dropOlderThan(OLD_DAYS)}
 m=$(ls -ndL "$t" 2>/dev/null) || m=-
 for piece in [0-9]*-*; do
   [ -f "$piece" ] || continue
-  if [ "$(($(wc -c <"$piece")))" = "\${piece#*-}" ]; then echo "$piece"; else rm -f "$piece"; fi
+  if [ "$(wc -c <"$piece" 2>/dev/null)" -eq "\${piece#*-}" ] 2>/dev/null; then echo "$piece"; else rm -f "$piece"; fi
 done
 printf '=%s %s %s' "$(umask)" "\${m%% *}" "$t"
 `,

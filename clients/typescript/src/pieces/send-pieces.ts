@@ -53,10 +53,15 @@ export async function sendPieces(
     if (!(await joinPieces(session, pieces, whole, signal))) throw changed(path);
     return { path, size: source.size, digest: btoa(String.fromCharCode(...digest)) };
   } catch (error) {
-    if (!resume) removePieces(session, pieces, AbortSignal.timeout(REMOVE_MS)).catch(() => {});
+    if (!resume || takesNoPieces(error))
+      removePieces(session, pieces, AbortSignal.timeout(REMOVE_MS)).catch(() => {});
     throw error;
   }
 }
+
+/** Pieces need a folder of the account alone, and names that are given by links, so that nothing is written over. */
+export const takesNoPieces = (error: unknown) =>
+  error instanceof WindlassError && /^(not_private|forbidden|sftp_unavailable)$/.test(error.code);
 
 /** Sends what is not there, several pieces at once. The names of all pieces in their order, and the file's SHA-256. */
 async function sendMissing(

@@ -57,11 +57,13 @@ if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse not_written 'it is a link t
 [ ! -e "$t" ] || [ -f "$t" ] || refuse not_written 'it is no regular file'
 d=${{t%/*}}
 d=${{d:-/}}
-[ -d "$d" ] || {{ {'mkdir -p "$d"' if parents else "false"}; }} || refuse not_found 'its folder is missing'
+[ -d "$d" ] || {{ {'mkdir -p "$d" 2>/dev/null' if parents else "false"}; }} || refuse not_found 'its folder is missing'
 for other in "$d"/.windlass-{DIGEST}*-*; do
   [ -z "$(find "$other" -prune -type d -mtime +{OLD_DAYS} 2>/dev/null)" ] || drop "$other"
 done
-mkdir -m 700 "$d/{name}" || refuse not_written 'nothing can be written beside it'
+p=$d/{name}
+mkdir -m 700 "$p" 2>/dev/null || refuse not_written 'nothing can be written beside it'
+(enter "$p") || {{ rmdir "$p"; refuse not_written "$p is not this account's alone"; }}
 m=$(ls -ndL "$t" 2>/dev/null) || m=-
 printf '%s %s %s' "$(umask)" "${{m%% *}}" "$t"
 """,
