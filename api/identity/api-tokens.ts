@@ -2,7 +2,7 @@ import { and, count, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { timestampOf } from '../../shared/database/timestamp.ts';
-import { tryWrite } from '../../shared/database/try-write.ts';
+import { writeOrLog } from '../../shared/database/write-or-log.ts';
 import { conflict } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ServiceContext } from '../../shared/service/open-service.ts';
@@ -61,7 +61,7 @@ async function recordUse({ database, log }: Context, token: string): Promise<voi
     .update(tokens)
     .set({ used: thisHour })
     .where(eq(tokens.hash, hashSecret(token)));
-  await tryWrite(log, 'recording the use of a token', use);
+  await writeOrLog(log, 'recording the use of a token', use);
 }
 
 /**

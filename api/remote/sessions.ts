@@ -16,7 +16,7 @@ import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-c
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
-import { tryWrite } from '../../shared/database/try-write.ts';
+import { writeOrLog } from '../../shared/database/write-or-log.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobsOf, SESSION_ENDED } from '../../shared/jobs/cancel.ts';
@@ -176,7 +176,7 @@ export async function touchSession(
         sql`${sessions.accessed} < now() - interval '1 minute'`,
       ),
     );
-  await tryWrite(log, 'recording the use of a session', touch);
+  await writeOrLog(log, 'recording the use of a session', touch);
 }
 
 /**

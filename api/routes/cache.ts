@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm';
 import type { Request } from 'express';
 import { z } from 'zod';
 import { cacheEntries } from '../../shared/database/schema.ts';
-import { tryWrite } from '../../shared/database/try-write.ts';
+import { writeOrLog } from '../../shared/database/write-or-log.ts';
 import { notFound } from '../../shared/errors/errors.ts';
 import { framesOfEntry, isCacheUseDue, recordCacheUse } from '../../shared/projects/cache-entry.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
@@ -75,7 +75,7 @@ export default routes('json-body', (router, api) => {
         // The request succeeds without it.
         if (entry.isUseDue) {
           const use = recordCacheUse(db, { project: project.pid, key });
-          await tryWrite(api.log, 'recording the use of a cached object', use);
+          await writeOrLog(api.log, 'recording the use of a cached object', use);
         }
         await sendVideo(api, { req, res }, { key: entry.object, type: entry.type, download });
       },

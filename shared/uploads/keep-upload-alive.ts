@@ -1,7 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Database } from '../database/connect.ts';
 import { uploads } from '../database/schema.ts';
-import { tryWrite } from '../database/try-write.ts';
+import { writeOrLog } from '../database/write-or-log.ts';
 import type { Logger } from '../process/log.ts';
 
 interface Context {
@@ -46,5 +46,5 @@ async function touchUpload(
         sql`${uploads.accessed} < now() - make_interval(secs => ${seconds})`,
       ),
     );
-  await tryWrite(log, 'recording that an upload goes on', touch);
+  await writeOrLog(log, 'recording that an upload goes on', touch);
 }

@@ -1,5 +1,5 @@
 import { failureLevel } from '../../shared/database/failure-level.ts';
-import { tryWrite } from '../../shared/database/try-write.ts';
+import { writeOrLog } from '../../shared/database/write-or-log.ts';
 import { newId } from '../../shared/ids.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
@@ -25,7 +25,7 @@ export async function runJob(
   });
   if (!row) {
     const deferred = deferNotUnderstood(worker.database.db, entry);
-    await tryWrite(worker.log, 'deferring a job of a newer release', deferred);
+    await writeOrLog(worker.log, 'deferring a job of a newer release', deferred);
     return false;
   }
   const ended = worker.claims.findEnd(row.id);

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
 import { createLog } from '../process/log.ts';
-import { tryWrite } from './try-write.ts';
+import { writeOrLog } from './write-or-log.ts';
 
 test('what fails is told, and while the database is away only to who looks for it', async () => {
   const lines: string[] = [];
   const log = createLog({ level: 'info', name: 'test', write: line => lines.push(line) });
-  await tryWrite(log, 'writing a use', Promise.resolve());
-  await tryWrite(
+  await writeOrLog(log, 'writing a use', Promise.resolve());
+  await writeOrLog(
     log,
     'writing a use',
     Promise.reject(Object.assign(new Error('it ended'), { code: 'CONNECTION_ENDED' })),
   );
   expect(lines).toEqual([]);
-  await tryWrite(log, 'writing a use', Promise.reject(new Error('permission denied')));
+  await writeOrLog(log, 'writing a use', Promise.reject(new Error('permission denied')));
   expect(lines.map(line => JSON.parse(line))).toMatchObject([
     { msg: 'writing a use failed', err: { message: 'permission denied' } },
   ]);
