@@ -2,6 +2,7 @@ import { parametersOf } from './host-urls.ts';
 
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 const PARAMETERS = ['sslmode', 'sslnegotiation', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword'];
+const FILES = ['sslrootcert', 'sslcert', 'sslkey'];
 /** The authorities that Node trusts, and those in NODE_EXTRA_CA_CERTS. */
 export const SYSTEM = 'system';
 
@@ -31,6 +32,9 @@ export function findTlsProblem(url: string): string | undefined {
     return `needs sslmode=verify-full for sslrootcert=${SYSTEM}`;
   if (parameters.has('sslcert') !== parameters.has('sslkey'))
     return 'needs sslcert and sslkey together';
+  // The programs of a fleet work in another folder than the command that starts them.
+  const relative = FILES.find(name => /^(?!\/|system$)/.test(given(name) ?? SYSTEM));
+  if (relative) return `must name a file by its whole path as ${relative}`;
   return undefined;
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { isIP, type Socket } from 'node:net';
-import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import { type ConnectionOptions, connect, createSecureContext, type TLSSocket } from 'node:tls';
 import { ConfigError } from '../settings/config.ts';
 import { parametersOf } from './host-urls.ts';
 import { SYSTEM } from './tls-parameters.ts';
@@ -33,7 +33,18 @@ export function tlsOf(url: string): DatabaseTls | undefined {
     rejectUnauthorized: mode !== 'require' || root !== undefined,
   };
   if (mode !== 'verify-full') options.checkServerIdentity = () => undefined;
+  checkFiles(options);
   return { options, isDirect: given('sslnegotiation') === 'direct' };
+}
+
+/** What does not fit would otherwise fail each connection, as if the server could not be reached. */
+function checkFiles(options: ConnectionOptions): void {
+  try {
+    createSecureContext(options);
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new ConfigError([`sslcert, sslkey and sslpassword of the database do not fit: ${why}.`]);
+  }
 }
 
 function readCertificates(name: string, path: string): Buffer {

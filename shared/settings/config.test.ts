@@ -97,6 +97,7 @@ test('TLS to a database is as libpq names it, and nobody else decides about it',
     expect(problemOf(`sslmode=${sslmode}`)).toBe(modes);
   for (const [wrong, said] of [
     ['ssl=true', /sslmode=verify-full/],
+    ['sslmode=verify-full&sslrootcert=ca.pem', /whole path as sslrootcert/],
     ['sslMode=verify-full', /has sslMode, which is none of/],
     ['ssl_mode=verify-full', /has ssl_mode/],
     ['sslmode=require&sslrootcer=/ca.pem', /has sslrootcer,/],

@@ -119,6 +119,10 @@ describeUnless(missingPrograms('openssl'), 'a database with TLS', () => {
     const { key, certificate: cert } = authority.issue('somebody', 'DNS:somebody');
     for (const row of await ask(urlWith({ ...trusted(), sslcert: cert, sslkey: key })))
       expect(row).toEqual({ ssl: true, client_dn: '/CN=somebody' });
+    const { key: other } = authority.issue('other', 'DNS:other');
+    expect(() => openDatabase(urlWith({ ...trusted(), sslcert: cert, sslkey: other }))).toThrow(
+      /sslkey .* do not fit/,
+    );
   });
 
   test('connections that fall silent are noticed', { timeout: 120_000 }, async () => {
