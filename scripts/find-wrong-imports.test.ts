@@ -19,6 +19,8 @@ test('programs import shared, and neither each other nor what starts them', () =
     ['shared/a.ts', '../api/b.ts'],
     ['shared/a/b.ts', '../../test/harness/c.ts'],
     ['servers/a.ts', '../api/b.ts'],
+    ['scripts/a.ts', '../servers/b.ts'],
+    ['cli/a/b.ts', '../../test/harness/c.ts'],
     ['console/src/a.ts', '../../shared/b.ts'],
     ['clients/typescript/src/a.ts', '../../../shared/b.ts'],
   ] as const)

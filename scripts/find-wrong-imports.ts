@@ -8,6 +8,9 @@ const IMPORTS: Record<string, string[]> = {
   clients: [],
   console: ['clients'],
   servers: ['shared', 'cli'],
+  // The image is built by these, and has no tests and no servers of tests: see .dockerignore.
+  scripts: ['shared', 'cli'],
+  cli: ['shared', 'api', 'workers', 'clients'],
 };
 /** What tests beside the sources import as well; those of clients, which hold these against the service, any. */
 const OF_TESTS = ['test', 'servers', 'scripts', 'demo'];

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { isExecutable } from '../servers/is-executable.ts';
+import { isExecutable } from '../shared/process/is-executable.ts';
 
 /** Programs that tests use when they are there, and the Debian package that has each. */
 export const TEST_PROGRAMS = {

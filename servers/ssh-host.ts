@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { isExecutable } from './is-executable.ts';
+import { isExecutable } from '../shared/process/is-executable.ts';
 import { loadOrCreateKeyPair } from './key-pair.ts';
 import { startSsh2Server } from './ssh2-server.ts';
 import { type Sshd, startSshd } from './sshd.ts';
