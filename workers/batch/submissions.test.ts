@@ -256,6 +256,13 @@ describe.each(['dash', 'bash --posix', 'busybox sh'])('under %s', shell => {
     },
   );
 
+  test('SIGTERM for all processes is noted where the script has ended before the last gets it', async () => {
+    const late = 'while kill -0 $0; do :; done 2>/dev/null; sleep 0.1; kill -TERM $1';
+    await run([`setsid sh -c '${late}' $$ $PPID &`]);
+    const folder = join(directory.path, `home-${made}`, '.windlass/batch/job-1');
+    expect(readdirSync(folder)).toContain('end.0.0.0.t');
+  });
+
   test('a script that a signal ends leaves its status, and nothing else', async () => {
     expect(await run([idle, 'kill -TERM 0; sleep 60'])).toEqual({ code: 143, out: '', err: '' });
     expect(await run(['kill -KILL $$'])).toEqual({ code: 137, out: '', err: '' });

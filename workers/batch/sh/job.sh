@@ -40,6 +40,9 @@ windlass_relay='
   $command = start("/bin/sh", $job, $dir, "run");
   until (waitpid($command, 0) == $command) { last if $! != 4 }
   my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
+  # A batch system that ends a job signals one process after the other: the command may have ended before this one.
+  $command = 0;
+  select undef, undef, undef, 0.5 unless $told;
   $SIG{$_} = "IGNORE" for @signals;
   kill "KILL", $idle;
   exec "/bin/sh", $job, $dir, "end", $code, $told;
