@@ -12,8 +12,10 @@ const IMPORTS: Record<string, string[]> = {
   scripts: ['shared', 'cli'],
   cli: ['shared', 'api', 'workers', 'clients'],
 };
-/** What tests beside the sources import as well; those of clients, which hold these against the service, any. */
+/** What tests beside the sources import as well. */
 const OF_TESTS = ['test', 'servers', 'scripts', 'demo'];
+/** Tests that import any: they hold clients against the service, and the scripts against the sources. */
+const TESTS_OF_ANY = ['clients', 'scripts'];
 /** The first does not import the second: that imports it, or is no part of the same program. */
 const NEVER: [from: string, to: string][] = [
   ['api/http', 'api/middleware'],
@@ -53,7 +55,9 @@ function isWrong(path: string, target: string): boolean {
   const [from = '', to = ''] = [path, target].map(each => each.split('/')[0]);
   const others = IMPORTS[from];
   if (from !== to && others)
-    return !others.includes(to) && !(isTest && (from === 'clients' || OF_TESTS.includes(to)));
+    return (
+      !others.includes(to) && !(isTest && (TESTS_OF_ANY.includes(from) || OF_TESTS.includes(to)))
+    );
   return !isTest && NEVER.some(([one, other]) => isIn(path, one) && isIn(target, other, one));
 }
 
