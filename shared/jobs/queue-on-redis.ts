@@ -101,6 +101,8 @@ async function readEvictionPolicy(redis: Redis): Promise<string | undefined> {
   if (redis.status !== 'ready') return undefined;
   // A server may forbid it.
   const memory = await redis.info('memory').catch(() => '');
+  // Without a limit nothing is evicted, whatever the policy.
+  if (/^maxmemory:0\s/m.test(memory)) return undefined;
   const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1];
   return policy === 'noeviction' ? undefined : policy;
 }

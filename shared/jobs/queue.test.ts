@@ -57,12 +57,16 @@ describeUnless(missingPrograms('redis-server'), 'queues on a Redis', () => {
     expect(await queues.evictionPolicy()).toBeUndefined();
     await first.send('config', ['set', 'maxmemory-policy', 'allkeys-lru']);
     try {
+      // Without a limit nothing is ever evicted.
+      expect(await queues.evictionPolicy()).toBeUndefined();
+      await first.send('config', ['set', 'maxmemory', '1gb']);
       expect(await queues.evictionPolicy()).toBe('allkeys-lru');
       await first.send('acl', ['setuser', 'default', '-info']);
       expect(await queues.evictionPolicy()).toBeUndefined();
     } finally {
       await first.send('acl', ['setuser', 'default', '+info']);
       await first.send('config', ['set', 'maxmemory-policy', 'noeviction']);
+      await first.send('config', ['set', 'maxmemory', 0]);
     }
   });
 

@@ -162,6 +162,7 @@ describeUnless(missingPrograms('redis-server'), 'a Redis with a password', () =>
   }
 
   test('may drop entries: the service is degraded, and every line of the log is JSON', async () => {
+    await configure('maxmemory', '1gb');
     await configure('maxmemory-policy', 'allkeys-lru');
     const tells = ({ checks, degraded }: Told) =>
       checks.queue === null && degraded.some(line => /allkeys-lru.*noeviction/.test(line));
