@@ -1,9 +1,9 @@
 import { SETTINGS } from './settings.ts';
 
 const NAMES = Object.keys(SETTINGS);
-/** In `.env` beside settings: what Node and other programs read there, and docker-compose.yml. */
+/** What Node, shells, container images, other programs and docker-compose.yml read, in `.env` too. */
 const OF_OTHERS =
-  /^(NODE_|NPM_|PG[A-Z]|POSTGRES_|MINIO_|AWS_|COMPOSE_|DOCKER_|SSL_CERT_|LC_|XDG_|WINDLASS_|UV_)|^((HTTPS?|ALL|NO)_PROXY|(OWNER|API|WORKER|REDIS|S3_ROOT)_PASSWORD|SETTINGS_FILE|PATH|HOME|TMPDIR|TZ|LANG|DEBUG)$/;
+  /^(NODE_|NPM_|PG[A-Z]|POSTGRES_|MINIO_|AWS_|COMPOSE_|DOCKER_|SSL_CERT_|LC_|XDG_|WINDLASS_|UV_)|^((HTTPS?|ALL|NO)_PROXY|(OWNER|API|WORKER|REDIS|S3_ROOT)_PASSWORD|SETTINGS_FILE|LOG_RETENTION_DAYS|LIMIT_(AS|CORE|CPU|DATA|FSIZE|MEM[A-Z]*|NOFILE|NPROC|RSS|STACK)|PATH|HOME|TMPDIR|TZ|LANG|DEBUG)$/;
 
 /**
  * A line for each variable that no program reads and that was probably meant for a setting. The environment holds those
@@ -16,10 +16,10 @@ export function findMisspelt(
 ): string[] {
   return Object.keys(environment).flatMap(name => {
     if (!environment[name] || Object.hasOwn(SETTINGS, name)) return [];
+    if (OF_OTHERS.test(name.toUpperCase())) return [];
     const unset = NAMES.filter(setting => !environment[setting]);
-    if (own.includes(name) && !OF_OTHERS.test(name.toUpperCase()))
+    if (own.includes(name) || name.startsWith('LIMIT_'))
       return [describe(name, findNearest(name, unset, 2))];
-    if (name.startsWith('LIMIT_')) return [describe(name, findNearest(name, unset, 2))];
     const near =
       findNearest(name, unset.filter(isLong(9)), 1) ??
       findNearest(name, unset.filter(isLong(12)), 2);
