@@ -305,6 +305,39 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     expect(leftovers()).toEqual([]);
   });
 
+  test('a download that its API could not show to be read can be asked for again', async () => {
+    const path = join(folder, 'stalled');
+    writeFileSync(path, '');
+    truncateSync(path, 1 << 30);
+    const fetchFile = () => client.fetch(`/api/remotes/${sid}/file${path}`);
+    const states = async (state: string) => {
+      const rows = await database`
+        select 1 from jobs where kind = 'file' and label like ${`%${path}%`} and state = ${state}`;
+      return rows.length;
+    };
+    // Either would take minutes.
+    proxy.throttle('down', 5_000_000);
+    try {
+      const begun = await fetchFile();
+      proxy.blackhole('down');
+      const asked = fetchFile();
+      await waitFor(async () => (await states('running')) === 2, { what: 'both to run' });
+      stack.kill('windlass-api', 'SIGSTOP');
+      proxy.heal();
+      const areEnded = async () => (await states('cancelled')) === 2;
+      await waitFor(areEnded, { what: 'the end of both', timeoutMs: 60_000 });
+      stack.kill('windlass-api', 'SIGCONT');
+      const answer = await asked;
+      await expectProblem(answer, 503, 'unavailable');
+      expect(answer.headers.get('Retry-After')).toBe('1');
+      await expect(begun.arrayBuffer()).rejects.toThrow();
+    } finally {
+      stack.kill('windlass-api', 'SIGCONT');
+      proxy.heal();
+      proxy.throttle('down', Number.POSITIVE_INFINITY);
+    }
+  });
+
   test('a download goes on while it is read, and ends with the API that reads it', async () => {
     const path = join(folder, 'read by few');
     writeFileSync(path, '');

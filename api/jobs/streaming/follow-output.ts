@@ -1,10 +1,13 @@
-import { WindlassError } from '../../../shared/errors/errors.ts';
+import { unavailable, WindlassError } from '../../../shared/errors/errors.ts';
 import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import { readOutputStream } from '../../../shared/jobs/read-output.ts';
 import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';
 
-/** A job's stdout, while it is written. Throws what the job failed with, or the signal's reason. */
+/**
+ * A job's stdout, while it is written. Throws what the job failed with, before the first byte where that is known by then,
+ * or the signal's reason.
+ */
 export async function* followOutput(
   api: ApiContext,
   job: JobSummary,
@@ -12,6 +15,8 @@ export async function* followOutput(
 ): AsyncGenerator<Buffer> {
   let row = job;
   for (let at = 0; ; ) {
+    const hasFailed = row.finished && row.state !== 'succeeded';
+    if (hasFailed && at === 0) throw errorOf(row);
     if (row.stdoutBytes > at) {
       const stores = { db: api.database.db, objects: api.objects };
       const span = { stream: 'stdout', from: at, until: row.stdoutBytes, signal } as const;
@@ -20,16 +25,27 @@ export async function* followOutput(
         yield bytes;
       }
     }
-    if (row.finished) {
-      if (row.state !== 'succeeded') throw jobError(row);
-      return;
-    }
+    if (hasFailed) throw errorOf(row);
+    if (row.finished) return;
     const next = await api.jobWatch.nextChange(row, signal);
     signal.throwIfAborted();
     if (!next) throw jobRemoved();
     row = next;
   }
 }
+
+/** Nobody asked for the end of a job whose worker saw no more signs of its reader: see reader-signs.ts. */
+function errorOf(row: JobSummary): WindlassError {
+  const wasUnread = row.state === 'cancelled' && row.cancelRequested === null;
+  return wasUnread ? stalled() : jobError(row);
+}
+
+const stalled = () =>
+  unavailable(
+    'the service stalled, or was without its database, while it read from the host.',
+    'Send the request again.',
+    1,
+  );
 
 const jobRemoved = () =>
   new WindlassError('not_found', {
