@@ -18,8 +18,11 @@ export interface IdempotencyKey {
 /** Streamed output is removed an hour after the job's end: then the job has nothing to answer with. */
 const hasOutput = sql`not (${jobs.outputStreamed} and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
 
-/** Cancelled because its client disconnected: a client that sends the request again wants it done. */
-const wasAbandoned = sql<boolean>`(${inArray(jobs.kind, JOB_KINDS.filter(isAwaitedKind))} and ${jobs.cancelRequested} is not null and ${jobs.userCancelled} is not true and ${jobs.state} <> 'succeeded')`;
+/**
+ * Cancelled because its client disconnected, or seemed to (reader-signs.ts): a client that sends the request again wants it
+ * done.
+ */
+const wasAbandoned = sql<boolean>`(${inArray(jobs.kind, JOB_KINDS.filter(isAwaitedKind))} and (${jobs.cancelRequested} is not null or ${jobs.state} = 'cancelled') and ${jobs.userCancelled} is not true and ${jobs.state} <> 'succeeded')`;
 
 /** What became of the request that had this key before. */
 interface EarlierRequest {

@@ -87,8 +87,12 @@ describeStack(missingPrograms('sshd'), 'browsing a host', form => {
       await sql`update jobs set finished = now() - interval '61 minutes', stdout_bytes = 0
       where kind = 'browse' and session = ${sid} returning id`;
     await sql`delete from job_chunks where job in ${sql(gone.map(row => row.id))}`;
-    await sql.end();
     expect(await list()).toEqual(['first', 'second']);
+    // As a worker leaves it that saw no more signs of its reader.
+    await sql`update jobs set state = 'cancelled', result = null where kind = 'browse' and session = ${sid}`;
+    await sql.end();
+    mkdirSync(join(folder, 'third'));
+    expect(await list()).toEqual(['first', 'second', 'third']);
     // A GET depends on its Range, too.
     writeFileSync(join(folder, 'file'), '0123456789');
     const read = async (range: string) => {

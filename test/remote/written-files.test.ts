@@ -331,6 +331,9 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
       await expectProblem(answer, 503, 'unavailable');
       expect(answer.headers.get('Retry-After')).toBe('1');
       await expect(begun.arrayBuffer()).rejects.toThrow();
+      const again = await fetchFile();
+      expect(again.status).toBe(200);
+      await again.body?.cancel();
     } finally {
       stack.kill('windlass-api', 'SIGCONT');
       proxy.heal();
