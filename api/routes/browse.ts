@@ -3,12 +3,11 @@ import type { Response } from 'express';
 import { z } from 'zod';
 import type { JobSummary } from '../../shared/jobs/job-view.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
-import { readOutputStream } from '../../shared/jobs/read-output.ts';
 import type { ApiContext } from '../context.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { SESSION_JOB_ERRORS } from '../jobs/requests/start-requested-job.ts';
-import { followOutput, splitLines } from '../jobs/streaming/follow-output.ts';
+import { followOutput, readStdout, splitLines } from '../jobs/streaming/follow-output.ts';
 import { operation } from '../openapi/operation.ts';
 import { type HostReading, readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
@@ -112,10 +111,8 @@ async function* readAgain(
   until: number,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  const stores = { db: api.database.db, objects: api.objects };
-  const span = { stream: 'stdout', from: 0, until, signal } as const;
   let read = 0;
-  for await (const bytes of readOutputStream(stores, job.id, span)) {
+  for await (const bytes of readStdout(api, job.id, { from: 0, until, signal })) {
     read += bytes.length;
     yield bytes;
   }

@@ -3,6 +3,7 @@ import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import { readOutputStream } from '../../../shared/jobs/read-output.ts';
 import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';
+import { WRITE_TIMEOUT_MS } from './output-reader.ts';
 
 /**
  * A job's stdout, while it is written. Throws what the job failed with, before the first byte where that is known by then,
@@ -17,13 +18,10 @@ export async function* followOutput(
   for (let at = 0; ; ) {
     const hasFailed = row.finished && row.state !== 'succeeded';
     if (hasFailed && at === 0) throw errorOf(row);
-    if (row.stdoutBytes > at) {
-      const stores = { db: api.database.db, objects: api.objects };
-      const span = { stream: 'stdout', from: at, until: row.stdoutBytes, signal } as const;
-      for await (const bytes of readOutputStream(stores, row.id, span)) {
-        at += bytes.length;
-        yield bytes;
-      }
+    const span = { from: at, until: row.stdoutBytes, signal };
+    for await (const bytes of readStdout(api, row.id, span)) {
+      at += bytes.length;
+      yield bytes;
     }
     if (hasFailed) throw errorOf(row);
     if (row.finished) return;
@@ -31,6 +29,29 @@ export async function* followOutput(
     signal.throwIfAborted();
     if (!next) throw jobRemoved();
     row = next;
+  }
+}
+
+/**
+ * Stored bytes of a job's stdout. Where the client stops reading, the object is closed, because connections to a store are
+ * few, and the rest is read again when the client goes on.
+ */
+export async function* readStdout(
+  { database: { db }, objects }: Pick<ApiContext, 'database' | 'objects'>,
+  job: string,
+  { from, until, signal }: { from: number; until: number; signal: AbortSignal },
+): AsyncGenerator<Buffer> {
+  for (let at = from, before = -1; before < at && at < until; ) {
+    before = at;
+    const span = { stream: 'stdout', from: at, until, signal } as const;
+    const stored = readOutputStream({ db, objects }, job, span);
+    const close = () => void stored.return(undefined).catch(() => {});
+    for await (const bytes of stored) {
+      at += bytes.length;
+      const late = setTimeout(close, WRITE_TIMEOUT_MS).unref();
+      yield bytes;
+      clearTimeout(late);
+    }
   }
 }
 
