@@ -193,8 +193,10 @@ def test_a_histogram_is_a_frame(table: Table) -> None:
     found = table.histogram("share", 2, where="count:lt:3000")
     assert found.columns.tolist() == ["from", "to", "count"]
     assert found["count"].tolist() == [2_500, 500]
+    assert found.attrs == {"nulls": 0, "others": 0}
     skies = table.histogram("sky")
     assert dict(zip(skies["value"], skies["count"])) == {sky: 1_000 for sky in SKIES if sky}
+    assert skies.attrs == {"nulls": 1_000, "others": 0}
 
 
 def test_without_pandas(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,9 @@ async def read_histogram(api: Api, path: str, *, column: str, bins: int, where: 
     names = ("from", "to") if "bins" in answer else ("value",)
     counted = answer["bins" if "bins" in answer else "values"]
     columns = [Values(name, types[column], [one[name] for one in counted]) for name in names]
-    return await _to_frame(api, [*columns, Values("count", "integer", [one["count"] for one in counted])])
+    frame = await _to_frame(api, [*columns, Values("count", "integer", [one["count"] for one in counted])])
+    frame.attrs.update(nulls=answer["nulls"], others=answer.get("others", 0))
+    return frame
 
 
 def _type_of(aggregate: str, types: Dict[str, str]) -> str:

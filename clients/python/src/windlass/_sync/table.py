@@ -92,6 +92,7 @@ class Table:
     def histogram(self, column: str, bins: int = 20, *, where: Texts = ()) -> pandas.DataFrame:
         """Bins of equal width of numbers and times: `from`, `to`, `count`; of others the commonest: `value`, `count`.
 
-        Missing values are in none, nor are NaN and the infinities. Needs pandas.
+        Missing values are in none, nor are NaN and the infinities: `attrs` of the frame tells how many there are, as
+        `nulls` and `others`. Needs pandas.
         """
         return drive(summaries.read_histogram(self._api, self._path, column=column, bins=bins, where=where))
