@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import threading
 import uuid
 from pathlib import Path
 from typing import Dict, List, Optional
@@ -97,7 +98,9 @@ def test_pieces_are_joined_only_in_a_folder_of_the_account_alone(service: Servic
         assert not (around / "file").exists()
 
 
-def test_where_modes_are_not_kept_no_folder_stays(service: Service, client: Client, tmp_path: Path) -> None:
+def test_where_modes_are_not_kept_no_folder_stays(
+    service: Service, client: Client, proxied: Client, tmp_path: Path
+) -> None:
     folder = service.home / uuid.uuid4().hex
     folder.mkdir()
     programs = tmp_path / "ls"
@@ -108,7 +111,25 @@ def test_where_modes_are_not_kept_no_folder_stays(service: Service, client: Clie
     with client.open(service.host, service.account, private_key=service.key, env={"PATH": path}) as session:
         with pytest.raises(windlass.WindlassError, match="alone"):
             drive(make_folder(session._api, session.sid, str(folder / "file"), ".windlass-a-b", True))
-    assert os.listdir(folder) == []
+        assert os.listdir(folder) == []
+        # A file whose link is cut goes as one then.
+        data = os.urandom(4 << 20)
+        service.control(f"throttle?direction=up&bytes={2 << 20}")
+        cutter = threading.Thread(target=cut_twice, args=[service])
+        cutter.start()
+        file = str(folder / "file")
+        assert proxied.session(session.sid).write_file(file, io.BytesIO(data)).size == len(data)
+        cutter.join()
+    assert os.listdir(folder) == ["file"]
+    assert Path(file).read_bytes() == data
+
+
+def cut_twice(service: Service) -> None:
+    for _ in range(2):
+        up = service.control("bytes")["up"]
+        service.control(f"cut-after?direction=up&bytes={1 << 20}")
+        while service.control("bytes")["up"] < up + (1 << 20):
+            pass
 
 
 def test_a_piece_goes_through_no_link(service: Service, client: Client) -> None:

@@ -63,7 +63,7 @@ for other in "$d"/.windlass-{DIGEST}*-*; do
 done
 p=$d/{name}
 mkdir -m 700 "$p" 2>/dev/null || refuse not_written 'nothing can be written beside it'
-(enter "$p") || {{ rmdir "$p"; refuse not_written "$p is not this account's alone"; }}
+(enter "$p") || {{ rmdir "$p"; refuse not_private "$p is not this account's alone"; }}
 m=$(ls -ndL "$t" 2>/dev/null) || m=-
 printf '%s %s %s' "$(umask)" "${{m%% *}}" "$t"
 """,

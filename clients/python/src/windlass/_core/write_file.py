@@ -22,6 +22,8 @@ LEAST_BYTES = 256 << 10
 PIECE_BYTES = 8 << 20
 #: Each is a job.
 MAX_PIECES = 10_000
+#: Pieces need a folder of the account alone, and names that are given by links, so that nothing is written over.
+NO_PIECES = ("not_private", "forbidden", "sftp_unavailable")
 
 
 async def write_file(
@@ -40,17 +42,22 @@ async def _write(
         return await _put(api, sid, path, content, mode=mode, parents=parents, exclusive=exclusive)
     losses = Losses(api)
     patience = api.patience()
+    takes_pieces = True
     while True:
         begun = time.monotonic()
         try:
             return await _put(api, sid, path, content, mode=mode, parents=parents, lost_once=True)
         except Unreachable as failure:
-            await losses.add(begun)
-            if losses.are_enough:
-                break
-            # A file may take longer than the patience lasts.
-            await _pause(api, patience, failure, renew=time.monotonic() - begun > PATIENT_SECONDS)
-    return await _send_pieces(api, sid, path, content, mode, parents)
+            lost = failure
+        # A file may take longer than the patience lasts. One that only goes whole might be lost again for ever.
+        is_long = takes_pieces and time.monotonic() - begun > PATIENT_SECONDS
+        await losses.add(begun)
+        if losses.are_enough and takes_pieces:
+            written = await _send_pieces(api, sid, path, content, mode, parents)
+            if written:
+                return written
+            takes_pieces = False
+        await _pause(api, patience, lost, renew=is_long)
 
 
 async def _put(
@@ -92,18 +99,21 @@ async def _put(
 
 async def _send_pieces(
     api: Api, sid: str, path: str, content: Content, mode: Optional[int], parents: bool
-) -> WrittenFile:
-    """In pieces, which stand in a folder beside the file until a command joins them."""
-    folder = await make_folder(api, sid, f"/{path.lstrip('/')}", f".windlass-{uuid.uuid4().hex}-once", parents)
+) -> Optional[WrittenFile]:
+    """In pieces, which stand in a folder beside the file until a command joins them; None where its host takes none."""
     digest = await api.transport.call(content.digest)
+    folder: Optional[PieceFolder] = None
     try:
+        folder = await make_folder(api, sid, f"/{path.lstrip('/')}", f".windlass-{uuid.uuid4().hex}-once", parents)
         names = await _Sender(api, sid, folder, content).send()
         if not await join_pieces(api, sid, folder, names, content.size, digest.hex(), mode):
             raise WindlassError(f"The pieces of {path} have changed on the host.", code="changed")
     except WindlassError as error:
         # Where no answer comes, it would only be waited for.
-        if not isinstance(error, Unreachable):
+        if folder and not isinstance(error, Unreachable):
             await remove_folder(api, sid, folder)
+        if error.code in NO_PIECES:
+            return None
         raise
     return WrittenFile(path, content.size, base64.b64encode(digest).decode())
 
