@@ -116,6 +116,11 @@ describeStack(missingPrograms('sshd'), '@windlass/client and logins', form => {
 describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', form => {
   const { stack, sshd } = useRemoteStack(form);
   const link = useLink(stack);
+  const cutAfterMore = async (bytes: number) => {
+    const from = link.bytes.up;
+    link.cutAfter('up', bytes);
+    await waitFor(() => link.bytes.up >= from + bytes, { what: 'a cut' });
+  };
 
   test('a file is written and read whole, over connections that are cut', async () => {
     const windlass = connectWindlass(stack, link.port);
@@ -159,11 +164,7 @@ describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', f
       const stop = new AbortController();
       const written = session.writeFile(path, bytes, { ...options, signal: stop.signal });
       written.catch(() => {});
-      for (let n = 0; n < cuts; n++) {
-        const from = link.bytes.up;
-        link.cutAfter('up', 3 << 20);
-        await waitFor(() => link.bytes.up >= from + (3 << 20), { what: 'a cut' });
-      }
+      for (let n = 0; n < cuts; n++) await cutAfterMore(3 << 20);
       await waitFor(() => pieces() > 0, { what: 'a piece', intervalMs: 5 });
       stop.abort(new Error('given up'));
       await expect(written).rejects.toThrow('given up');
@@ -202,6 +203,16 @@ describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', f
     const written = await session.writeFile(path, bytes, { resume });
     expect(written).toEqual({ path, size: bytes.length, digest: digestOf(bytes) });
     expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(readdirSync(folder)).toEqual(['file']);
+    // Where its link is cut, too.
+    link.throttle('up', 12 << 20);
+    const changed = randomBytes(bytes.length);
+    const again = connectWindlass(stack, link.port).session(session.sid).writeFile(path, changed);
+    again.catch(() => {});
+    for (let n = 0; n < 2; n++) await cutAfterMore(3 << 20);
+    expect((await again).digest).toBe(digestOf(changed));
+    link.throttle('up', Infinity);
+    expect(readFileSync(path).equals(changed)).toBe(true);
     expect(readdirSync(folder)).toEqual(['file']);
   });
 

@@ -119,14 +119,23 @@ export async function writeFile(
   const path = await resolvePath(session, given, signal);
   const { size } = source;
   const large = Math.max(PIECE_BYTES, Math.ceil(size / FIRST_PIECES));
-  const sendInPieces = (length: number) =>
-    sendPieces(connection, { session, path, source, length }, { ...options, attempts });
-  if (resume && !exclusive && size > PIECE_BYTES) {
+  let isForPieces = size > LEAST_BYTES;
+  /** Undefined where the host takes none. */
+  const sendInPieces = async (length: number) => {
     try {
-      return await sendInPieces(large);
+      return await sendPieces(
+        connection,
+        { session, path, source, length },
+        { ...options, attempts },
+      );
     } catch (error) {
       if (!takesNoPieces(error)) throw error;
+      isForPieces = false;
     }
+  };
+  if (resume && !exclusive && size > PIECE_BYTES) {
+    const written = await sendInPieces(large);
+    if (written) return written;
   }
   const losses = new Losses(http);
   for (let attempt = 0; ; attempt++) {
@@ -148,8 +157,11 @@ export async function writeFile(
       if (changed) throw changed;
       // A file that is there now may be the one that was sent.
       if (!isPassing(error) || exclusive || attempt >= attempts) throw error;
-      if (size > LEAST_BYTES) await losses.add(error, begun, signal);
-      if (losses.areEnough) return sendInPieces(Math.min(large, Math.ceil(size / 2)));
+      if (isForPieces) await losses.add(error, begun, signal);
+      if (isForPieces && losses.areEnough) {
+        const written = await sendInPieces(Math.min(large, Math.ceil(size / 2)));
+        if (written) return written;
+      }
       await http.pause(attempt, { error, signal });
     }
   }
