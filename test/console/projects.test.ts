@@ -233,6 +233,33 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await look();
     await expect.poll(() => page.getByLabel('Value').inputValue()).toBe('4');
     expect(await grace.get(path)).toBe(4);
+    // It is removed meanwhile, and is neither stored anew nor lost unseen.
+    const isRemoved = () => page.getByText('Somebody else removed this parameter since.').waitFor();
+    await page.getByLabel('Value').fill('5');
+    await grace.delete(path);
+    await page.getByRole('button', { name: 'Store' }).click();
+    await isRemoved();
+    expect(await page.getByLabel('Value').inputValue()).toBe('5');
+    expect(await page.getByLabel('Stored now').count()).toBe(0);
+    await expectUsable();
+    await look();
+    await isRemoved();
+    // Somebody else stores another one before mine comes.
+    await grace.fetch(path, { method: 'PUT', body: '{"value":6}' });
+    await page.getByRole('button', { name: 'Store mine' }).click();
+    await page.getByText('Somebody else stored this parameter since.').waitFor();
+    expect(await page.getByLabel('Stored now').inputValue()).toBe('6');
+    await grace.delete(path);
+    await page.getByRole('button', { name: 'Store mine' }).click();
+    await isRemoved();
+    await page.getByRole('button', { name: 'Store mine' }).click();
+    await expect.poll(() => page.getByText('Somebody else').count()).toBe(0);
+    expect(await grace.get(path)).toBe(5);
+    await page.getByLabel('Value').fill('7');
+    await grace.delete(path);
+    await page.getByRole('button', { name: 'Store' }).click();
+    await page.getByRole('button', { name: 'Take theirs' }).click();
+    await page.getByText('Nothing is in it yet').waitFor();
     await page.getByRole('link', { name: LONG_NAME }).click();
     // What somebody else stores meanwhile under the name of a new one is kept.
     const taken = path.replace('draft', 'taken');

@@ -23,7 +23,7 @@ const EDITED = 2 << 20;
 /** A parameter of a model, or a new one. */
 export function ParameterPart(props: ModelPartProps) {
   return props.name === undefined ? (
-    <ParameterForm {...props} text="" isInput={true} tag={undefined} />
+    <ParameterForm {...props} text="" isInput={true} tag={undefined} missing={null} />
   ) : (
     <KnownParameter key={props.name} {...props} name={props.name} />
   );
@@ -34,14 +34,15 @@ function KnownParameter(props: ModelPartProps & { name: string }) {
   const artifact = useArtifact(model.id, name);
   const value = useParameter(model.id, name);
   const error = value.error ?? artifact.error;
-  if (!value.data || artifact.data === undefined)
+  const isMissing = error instanceof WindlassError && error.status === 404;
+  if (artifact.data === undefined || !(value.data || isMissing))
     return (
       <>
         <h1 class="ellipsis">{name}</h1>
         {error ? <Problem error={error} /> : <Wait>Reading the parameter …</Wait>}
       </>
     );
-  const { text, tag } = value.data;
+  const { text, tag } = (!isMissing && value.data) || { text: '', tag: undefined };
   const isInput = artifact.data?.input ?? false;
   return (
     <>
@@ -49,14 +50,16 @@ function KnownParameter(props: ModelPartProps & { name: string }) {
         <h1 class="ellipsis" title={name}>
           {name}
         </h1>
-        <a
-          class="button"
-          href={apiPath(artifactPath(model.id, { aid: name, type: 'parameter' }))}
-          download={downloadName({ aid: name, type: 'parameter' })}
-        >
-          <DownloadIcon />
-          Download
-        </a>
+        {!isMissing && (
+          <a
+            class="button"
+            href={apiPath(artifactPath(model.id, { aid: name, type: 'parameter' }))}
+            download={downloadName({ aid: name, type: 'parameter' })}
+          >
+            <DownloadIcon />
+            Download
+          </a>
+        )}
       </div>
       {text.length > EDITED ? (
         <div class="card">
@@ -68,7 +71,13 @@ function KnownParameter(props: ModelPartProps & { name: string }) {
           </Empty>
         </div>
       ) : (
-        <ParameterForm {...props} text={text} isInput={isInput} tag={tag} />
+        <ParameterForm
+          {...props}
+          text={text}
+          isInput={isInput}
+          tag={tag}
+          missing={isMissing ? error : null}
+        />
       )}
     </>
   );
@@ -78,9 +87,12 @@ interface ParameterFormProps extends ModelPartProps {
   text: string;
   isInput: boolean;
   tag: string | undefined;
+  /** Why there is none of its name, where one was stored before. */
+  missing: WindlassError | null;
 }
 
-function ParameterForm({ project, model, name, text: stored, isInput, tag }: ParameterFormProps) {
+function ParameterForm(props: ParameterFormProps) {
+  const { project, model, name, text: stored, isInput, tag, missing } = props;
   const store = useStoreParameter(model.id);
   // Of a draft the tag is that of what it changes: what others stored since is not replaced unseen.
   const { draft, change, drop } = useDraft(
@@ -102,7 +114,7 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
   const save = (replaced: string | undefined) => {
     const aid = name ?? draft.aid.trim();
     store.mutate(
-      { ...draft, aid, tag: replaced },
+      { ...draft, aid, isNew: name === undefined, tag: replaced },
       {
         onSuccess: () => {
           drop();
@@ -119,7 +131,9 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
   const takeBack = () => {
     drop();
     store.reset();
+    if (missing) navigate(`${base}/content`);
   };
+  if (missing && draft.tag === undefined) return <Problem error={missing} />;
   return (
     <form class="form" onSubmit={send} autocomplete="off">
       {name === undefined && (
@@ -158,7 +172,7 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
       </label>
       {isBehind && (
         <Conflict
-          text={stored}
+          text={missing ? undefined : stored}
           isAsked={isConflict}
           isPending={store.isPending}
           isStorable={isStorable}
@@ -187,8 +201,8 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
 }
 
 interface ConflictProps {
-  /** What is stored. */
-  text: string;
+  /** What is stored; undefined where nothing is any more. */
+  text: string | undefined;
   /** It was met while storing. */
   isAsked: boolean;
   isPending: boolean;
@@ -197,14 +211,16 @@ interface ConflictProps {
   onStore: () => void;
 }
 
-/** What somebody else has stored beside what is typed: one of them is chosen once both were seen. */
+/** What somebody else has stored, or removed, beside what is typed: one of them is chosen once both were seen. */
 function Conflict({ text, isAsked, isPending, isStorable, onTake, onStore }: ConflictProps) {
   const notice = useFocus<HTMLDivElement>(isAsked);
   return (
     <div class="form conflict">
       <div class="notice" data-look="error" role="alert" tabIndex={-1} ref={notice}>
-        <strong>Somebody else stored this parameter since.</strong>
-        <p>What you typed is above, and what is stored now is below.</p>
+        <strong>
+          Somebody else {text === undefined ? 'removed' : 'stored'} this parameter since.
+        </strong>
+        <p>What you typed is above{text !== undefined && ', and what is stored now is below'}.</p>
         <div class="row">
           <Button disabled={isPending} onClick={onTake}>
             Take theirs
@@ -214,7 +230,9 @@ function Conflict({ text, isAsked, isPending, isStorable, onTake, onStore }: Con
           </Button>
         </div>
       </div>
-      <JsonEditor label="Stored now" text={text} onChange={() => {}} isReadOnly />
+      {text !== undefined && (
+        <JsonEditor label="Stored now" text={text} onChange={() => {}} isReadOnly />
+      )}
     </div>
   );
 }

@@ -28,7 +28,8 @@ interface Stored {
   aid: string;
   text: string;
   isInput: boolean;
-  /** Of what is replaced; a new one has none. */
+  isNew: boolean;
+  /** Of what is replaced; none where nothing is. */
   tag?: string;
 }
 
@@ -38,11 +39,10 @@ export const draftOf = (mid: string, aid = ''): string => `parameter ${mid} ${ai
 /** Stores the text as the value, byte for byte. */
 export const useStoreParameter = (mid: string) =>
   useMutation({
-    mutationFn: async ({ aid, text, isInput, tag }: Stored) => {
-      const isNew = tag === undefined;
+    mutationFn: async ({ aid, text, isInput, isNew, tag }: Stored) => {
       // An API of the previous release does not know the condition.
       if (isNew) await refuseExisting(mid, aid);
-      const header = isNew ? { 'If-None-Match': '*' } : { 'If-Match': tag };
+      const header = tag === undefined ? { 'If-None-Match': '*' } : { 'If-Match': tag };
       const params = { path: { mid, aid }, header };
       const stored = unwrap(
         windlass.api.PUT('/api/models/{mid}/parameters/{aid}', {
@@ -55,8 +55,8 @@ export const useStoreParameter = (mid: string) =>
       );
       await stored.catch(isNew ? sayThatItExists(aid) : readAgain(mid, aid));
     },
-    onSuccess: async (_, { aid, tag }) => {
-      dropDraft(draftOf(mid, tag === undefined ? '' : aid));
+    onSuccess: async (_, { aid, isNew }) => {
+      dropDraft(draftOf(mid, isNew ? '' : aid));
       await queries.refetchQueries({ queryKey: ['parameter', mid, aid] });
       await modelChanged(mid);
     },
@@ -68,12 +68,12 @@ const sayThatItExists = (aid: string) => (error: unknown) => {
   throw exists(aid);
 };
 
-/** Of what somebody else has stored meanwhile, what it is. */
+/** Of what somebody else has stored meanwhile, what it is, or that it is no more. */
 const readAgain = (mid: string, aid: string) => async (error: unknown) => {
   if (error instanceof WindlassError && error.code === 'precondition_failed')
     await Promise.all([
       queries.refetchQueries({ queryKey: ['parameter', mid, aid] }),
-      queries.refetchQueries({ queryKey: ['model', mid, 'artifact', aid] }),
+      modelChanged(mid),
     ]);
   throw error;
 };
