@@ -23,6 +23,9 @@ const ROWS = 10_000_000;
 /** One value that stands out: a plot that leaves rows out misses it. */
 const PEAK = 7_654_321;
 const MAX = ROWS.toLocaleString('en-US');
+/** A text of lines that no cell shows whole. */
+const noteOf = (row: number) =>
+  `Note ${row}: ${'the sky was clear, '.repeat(40)}\nand then it rained.`;
 /** Runs in the page: goes to the end, and to the row that is filled in when the address is about to be told that. */
 const GO_LATE = `(async () => {
   const { setTimeout } = window;
@@ -70,6 +73,8 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     const physics =
       't,mass,wave\n0,1.67e-27,4.489712379304426e-9\n1.5,9.1e-31,-1.7976931348623157e308\n';
     await makeTable(client, { mid, aid: 'physics', csv: physics });
+    const notes = `id,note,seen\n${Array.from({ length: 300 }, (_, n) => `${n},"${noteOf(n)}",`).join('\n')}\n`;
+    await makeTable(client, { mid, aid: 'notes', csv: notes });
     await makeArray(client, { mid, aid: 'grid' });
     opened = await openConsole(browser, stack.url, { path: `${base}/content` });
     page = opened.page;
@@ -77,7 +82,7 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
   });
   afterAll(() => folder.remove());
 
-  const grid = () => page.getByRole('region', { name: 'Rows' });
+  const grid = () => page.getByRole('grid', { name: 'Rows' });
   /** What stands in the rows that are drawn, by their numbers. */
   const shown = async () => {
     const rows = await grid()
@@ -275,6 +280,66 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await page.getByRole('button', { name: 'a, b', exact: true }).click();
     await rowIs(1, '9007199254740993 1.5 clear');
     await expectUsable();
+  });
+
+  test('the whole value of a cell is read and copied, by the pointer and by keys', async () => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const copied = () => page.evaluate('navigator.clipboard.readText()');
+    await page.goto(`${stack.url}/console/${base}/table?name=notes`);
+    const bar = page.getByRole('region', { name: 'Chosen cell' });
+    const value = bar.getByRole('textbox');
+    const cell = page.getByRole('gridcell', { name: noteOf(0) });
+    await cell.click();
+    expect(await cell.getAttribute('aria-selected')).toBe('true');
+    await bar.getByText('note, row 1').waitFor();
+    expect(await value.inputValue()).toBe(noteOf(0));
+    await expectUsable();
+    await bar.getByRole('button', { name: 'Copy' }).click();
+    await expect.poll(copied).toBe(noteOf(0));
+    // From here on by keys.
+    await grid().focus();
+    const press = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    await press('ArrowDown', 'Control+c');
+    await expect.poll(copied).toBe(noteOf(1));
+    await press('ArrowRight', 'ArrowRight');
+    await bar.getByText('seen, row 2').waitFor();
+    expect(await value.getAttribute('placeholder')).toBe('missing');
+    await press('End', 'ArrowLeft');
+    await expect.poll(() => value.inputValue()).toBe(noteOf(299));
+    const chosen = page.locator('.grid-cell[aria-selected=true]');
+    const id = await chosen.getAttribute('id');
+    expect(await grid().getAttribute('aria-activedescendant')).toBe(id);
+    const isSeen = async () => {
+      const [inner, outer] = [await chosen.boundingBox(), await grid().boundingBox()];
+      return (
+        inner && outer && inner.y >= outer.y && inner.y + inner.height <= outer.y + outer.height
+      );
+    };
+    expect(await isSeen()).toBe(true);
+    await press('PageUp', 'ArrowUp');
+    expect(await isSeen()).toBe(true);
+    await press('Home');
+    await expect.poll(() => value.inputValue()).toBe(noteOf(0));
+    // It is told still where it is scrolled out of sight.
+    await page.getByLabel('Row', { exact: true }).fill('200');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => chosen.count()).toBe(0);
+    expect(await value.inputValue()).toBe(noteOf(0));
+    await bar.getByRole('button', { name: 'Close' }).click();
+    await bar.waitFor({ state: 'detached' });
+    // The first key chooses what is seen first.
+    await press('ArrowDown');
+    await bar.getByText('id, row 200').waitFor();
+    await press('Escape');
+    await bar.waitFor({ state: 'detached' });
+    await page.setViewportSize({ width: 320, height: 844 });
+    await press('ArrowRight', 'ArrowRight');
+    await bar.getByText('note, row 200').waitFor();
+    expect(await isSeen()).toBe(true);
+    await page.setViewportSize({ width: 1280, height: 720 });
+    await page.goto(`${stack.url}/console/${base}/table?name=small/one.csv`);
   });
 
   test('a plot of one column is drawn with none of the values of another', async () => {

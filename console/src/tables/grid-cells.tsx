@@ -1,7 +1,9 @@
 // biome-ignore-all lint/a11y/useSemanticElements: cells stand where they are put, which those of a <table> do not.
-// biome-ignore-all lint/a11y/useFocusableInteractive: a table is read, and scrolled as a whole.
+// biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names the cell that is chosen.
+// biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid takes the keys of all its cells.
 import type { Column, Value, View } from '../service/tables.ts';
 import { DownIcon, HistogramIcon, UpIcon } from '../ui/icons.tsx';
+import type { CellPlace } from './use-chosen-cell.ts';
 import { directionOf, turnSort } from './view-address.ts';
 
 /** Where a column stands. */
@@ -52,19 +54,28 @@ export function Head({ column: { name, unit }, index, place, view, onSort, onCol
 
 interface CellProps {
   type: Column['type'];
-  index: number;
+  cell: CellPlace;
+  chosen: CellPlace | undefined;
+  onChoose: (cell: CellPlace) => void;
   value: Value | undefined;
   place: Place;
 }
 
-export function Cell({ type, index, value, place }: CellProps) {
+/** Of the element of a cell, by which the grid names it. */
+export const cellId = ({ row, column }: CellPlace): string => `cell-${row}-${column}`;
+
+export function Cell({ type, cell, chosen, onChoose, value, place }: CellProps) {
+  const { row, column } = cell;
   const isMissing = value === null;
   const text = value === undefined ? '…' : isMissing ? 'missing' : String(value);
   return (
     <div
       class="grid-cell ellipsis"
-      role="cell"
-      aria-colindex={index + 2}
+      role="gridcell"
+      id={cellId(cell)}
+      aria-colindex={column + 2}
+      aria-selected={row === chosen?.row && column === chosen.column}
+      onClick={() => onChoose(cell)}
       data-type={type}
       data-missing={isMissing || value === undefined}
       title={text.length > 12 ? text : undefined}

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/a11y/useSemanticElements: rows and cells stand where they are put, which those of a <table> do not.
-// biome-ignore-all lint/a11y/useFocusableInteractive: a table is read, and scrolled as a whole.
+// biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names the cell that is chosen.
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from 'preact/hooks';
 import { type Column, lookAgain, readRowsOf, type TableKey, type View } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
@@ -7,9 +7,11 @@ import { Empty } from '../ui/empty.tsx';
 import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Wait } from '../ui/wait.tsx';
+import { CellBar } from './cell-bar.tsx';
 import { layColumns, seenColumns } from './column-layout.ts';
-import { Cell, Head } from './grid-cells.tsx';
+import { Cell, cellId, Head } from './grid-cells.tsx';
 import { TableRows } from './table-rows.ts';
+import { useChosenCell } from './use-chosen-cell.ts';
 import { useScaledScroll } from './use-scaled-scroll.ts';
 
 interface TableGridProps {
@@ -89,6 +91,30 @@ export function TableGrid(props: TableGridProps) {
   const shownColumns = columns.slice(seen.first, seen.end);
   const startOf = (n: number) => NUMBERS + (starts[seen.first + n] ?? 0);
   const widthOf = (n: number) => (starts[seen.first + n + 1] ?? 0) - (starts[seen.first + n] ?? 0);
+  const page = Math.max(1, Math.floor(scroll.view / ROW));
+  const { cell, choose, onKeyDown } = useChosenCell({
+    rows: total,
+    columns: columns.length,
+    page,
+    first: { row: Math.min(total - 1, first + (scroll.hidden > 0 ? 1 : 0)), column: seen.first },
+  });
+  const chosen = cell && columns[cell.column];
+  // It is seen whole, above the bar that appears with it, too.
+  useLayoutEffect(() => {
+    if (!cell) return;
+    const top = first + scroll.hidden / ROW;
+    const high = scroll.view / ROW;
+    if (cell.row < top || cell.row + 1 > top + high)
+      scroll.moveTo(Math.min(cell.row, Math.max(top, cell.row + 1 - high)));
+    const [start = 0, end = 0] = starts.slice(cell.column);
+    box.current?.scrollTo({ left: Math.min(start, Math.max(left, end - width + NUMBERS)) });
+  }, [cell, scroll.view]);
+  const isDrawn =
+    cell &&
+    cell.row >= first &&
+    cell.row < first + count &&
+    cell.column >= seen.first &&
+    cell.column < seen.end;
   const isWaiting = data.total === undefined && data.error === undefined;
   return (
     <div class="card grid-card">
@@ -101,16 +127,19 @@ export function TableGrid(props: TableGridProps) {
           </p>
         </Problem>
       )}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys. */}
-      <section class="grid" ref={box} aria-label="Rows" tabIndex={0}>
-        <div
-          class="grid-still"
-          role="table"
-          aria-label="Rows"
-          aria-rowcount={total + 1}
-          aria-colcount={columns.length + 1}
-          style={{ width: `${whole}px` }}
-        >
+      <div
+        class="grid"
+        ref={box}
+        role="grid"
+        aria-label="Rows"
+        aria-rowcount={total + 1}
+        aria-colcount={columns.length + 1}
+        aria-readonly
+        aria-activedescendant={isDrawn ? cellId(cell) : undefined}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+      >
+        <div class="grid-still" style={{ width: `${whole}px` }}>
           <div class="grid-head" role="row" aria-rowindex={1} style={{ height: `${HEAD}px` }}>
             <div class="grid-number" role="columnheader" aria-colindex={1}>
               Row
@@ -149,7 +178,9 @@ export function TableGrid(props: TableGridProps) {
                     <Cell
                       key={name}
                       type={type}
-                      index={seen.first + m}
+                      cell={{ row: n, column: seen.first + m }}
+                      chosen={cell}
+                      onChoose={choose}
                       value={data.value(n, seen.first + m)}
                       place={{ left: `${startOf(m)}px`, width: `${widthOf(m)}px` }}
                     />
@@ -160,7 +191,19 @@ export function TableGrid(props: TableGridProps) {
           </div>
         </div>
         <div style={{ height: `${scroll.rest}px` }} />
-      </section>
+      </div>
+      {cell && chosen && (
+        <CellBar
+          cell={cell}
+          column={chosen.name}
+          value={data.value(cell.row, cell.column)}
+          grid={box}
+          onClose={() => {
+            choose(undefined);
+            box.current?.focus();
+          }}
+        />
+      )}
       {data.total === 0 && (
         <div class="grid-wait">
           <Empty title={isPlain ? 'It has no rows' : 'No row passes the filters'}>
