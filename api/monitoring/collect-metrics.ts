@@ -39,20 +39,20 @@ export async function collectMetrics({
   freeSpace,
   queues: server,
 }: Pick<ApiContext, 'database' | 'metrics' | 'freeSpace' | 'queues'>): Promise<string> {
-  const [queues, newer, counts, alive, free, isAway] = await Promise.all([
+  const [queues, newer, counts, alive, free, isQueueUp] = await Promise.all([
     readQueueStates(db),
     readNotUnderstood(db),
     countWorkers(db),
     db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(sql.raw(IS_ALIVE)),
     freeSpace.read().catch(() => undefined),
     withDeadline(QUEUE_DEADLINE, () => server.check()).then(
-      () => false,
       () => true,
+      () => false,
     ),
   ]);
   const stuck = await findStuck(db, queues);
   const { gauges } = metrics;
-  gauges.windlass_queue_away.set(isAway ? 1 : 0);
+  gauges.windlass_queue_up.set(isQueueUp ? 1 : 0);
   gauges.windlass_workers_alive.set(counts.alive);
   gauges.windlass_upkeep_workers_alive.set(counts.upkeep);
   if (free === undefined) gauges.windlass_storage_free_bytes.remove();

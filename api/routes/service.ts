@@ -68,7 +68,7 @@ export default routes('public', (router, api) => {
     get: operation({
       id: 'checkReadiness',
       topic: 'operations',
-      summary: 'Whether the service can serve, and what is away',
+      summary: 'Whether the service can serve, and what is unreachable',
       details:
         'Ready: what requests need answers. `degraded` names what works in part, such as work that no worker does.',
       for: 'everyone',

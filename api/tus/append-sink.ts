@@ -111,7 +111,7 @@ export class AppendSink extends Writable {
   }
 }
 
-/** The client went away, became too slow, or goes on with another request. */
+/** The client disconnected, became too slow, or goes on with another request. */
 const KEPT_AFTER = new Set(['bad_request', 'request_timeout', 'locked']);
 
 const tooLong = () =>

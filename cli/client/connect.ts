@@ -43,7 +43,7 @@ export function checkToken(token: string): string {
   });
 }
 
-/** A client of that service. It tells on standard error when the service is away. */
+/** A client of that service. It tells on standard error when the service is unreachable. */
 export async function connect(): Promise<Windlass> {
   return connectTo(await findService());
 }
@@ -65,7 +65,7 @@ export function connectTo(options: ConnectionOptions): Windlass {
   return new Windlass({ ...options, onRetry: tellOfRetries() });
 }
 
-/** Tells once on standard error that the service is away. */
+/** Tells once on standard error that the service is unreachable. */
 function tellOfRetries(): NonNullable<ConnectionOptions['onRetry']> {
   let isTold = false;
   return ({ error, seconds }) => {

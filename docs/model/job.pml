@@ -293,11 +293,11 @@ connecting:
         :: !isRequested && !isCancelled -> goto recordingIntent
         fi
       }
-    :: atomic { !connection[w] -> /* denied, or away for too long */
+    :: atomic { !connection[w] -> /* denied, or unreachable for too long */
         how = (isCancelled -> cancelled : failed);
         why = (!isRequested -> 0 : (isCancelled -> unconfirmed : outcome_unknown)); goto ending
       }
-    :: atomic { !connection[w] && faults -> faults--; /* away: releaseJob */
+    :: atomic { !connection[w] && faults -> faults--; /* unreachable: releaseJob */
         if
         :: leasedBy(w) -> written(w); unlease(); dispatched = false
         :: else

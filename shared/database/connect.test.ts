@@ -153,7 +153,7 @@ test('a database that is lost to a single connection counts as down', async () =
   expect(isDatabaseDown(refused)).toBe(true);
 });
 
-test('a database that is away from the direct connection counts as down', async () => {
+test('a database that is unreachable from the direct connection counts as down', async () => {
   const { url } = await serve(() => {});
   database = openDatabase(url, { max: 1 });
   const { direct } = database;

@@ -56,7 +56,7 @@ export function openDatabase(
     prepare: !isPooled,
     onnotice: () => {},
     // drizzle parses arrays itself. The driver's query for their types at each connect is an unhandled rejection when the
-    // database goes away just then (porsager/postgres#1223), which would end the process.
+    // database becomes unreachable just then (porsager/postgres#1223), which would end the process.
     fetch_types: false,
   };
   let hasFailed = false;

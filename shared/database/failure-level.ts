@@ -6,7 +6,7 @@ import { isDatabaseDown, sqlState } from './connect.ts';
 const ANSWERED = /^(53|25|57014)/;
 
 /**
- * The log level of what fails repeatedly while the database is away, which each process tells once
+ * The log level of what fails repeatedly while the database is unreachable, which each process tells once
  * (shared/service/watch-dependencies.ts). Anything else is a warning, such as a right that the role lacks.
  */
 export const failureLevel = (error: unknown): 'debug' | 'warn' =>

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createLog } from '../process/log.ts';
 import { writeOrLog } from './write-or-log.ts';
 
-test('what fails is told, and while the database is away only to who looks for it', async () => {
+test('what fails is told, and while the database is unreachable only to who looks for it', async () => {
   const lines: string[] = [];
   const log = createLog({ level: 'info', name: 'test', write: line => lines.push(line) });
   await writeOrLog(log, 'writing a use', Promise.resolve());

@@ -67,10 +67,10 @@ interface Definition {
   /** It may wait for long, in a batch system, for its host or for room on the disk: a cancel makes it due at once. */
   waits?: boolean;
   /**
-   * While its host is away it keeps its slot: it would lose what it has encoded, and videos of other hosts do not queue for few
-   * slots as commands do.
+   * While its host is unreachable it keeps its slot: it would lose what it has encoded, and videos of other hosts do not queue
+   * for few slots as commands do.
    */
-  keepsSlotWhenAway?: boolean;
+  keepsSlotWhenUnreachable?: boolean;
   /** A client may ask for the same work again by POST /jobs/(id)/retry. */
   retry?: boolean;
 }
@@ -149,7 +149,7 @@ export const JOBS = {
     rules: videoRules,
     result: videoResult,
     leaves: 'run',
-    keepsSlotWhenAway: true,
+    keepsSlotWhenUnreachable: true,
     retry: true,
   },
   browse: {

@@ -18,13 +18,13 @@ const NOT_ENDED = 'num_nonnulls(finished) = 0';
 export const IS_OPEN = 'num_nulls(finished) = 1';
 /** Waits to be dispatched, now or when its `not_before` comes. The index is jobs_waiting_by_owner. */
 export const IS_WAITING = 'num_nonnulls(finished, lease_token, dispatched) = 0';
-/** 1: its host was away when it was last tried; else 0. */
-export const IS_AWAY = 'num_nonnulls(unreachable_since)';
+/** 1: its host was unreachable when it was last tried; else 0. */
+export const IS_UNREACHABLE = 'num_nonnulls(unreachable_since)';
 /** Waiting jobs that may be dispatched, by sort: an owner's jobs of one sort are read in order by jobs_waiting_by_owner. */
 export const DUE = {
-  released: `${IS_AWAY} = 0 and not_before <= now()`,
-  fresh: `${IS_AWAY} = 0 and not_before is null`,
-  away: `${IS_AWAY} = 1 and not_before <= now()`,
+  released: `${IS_UNREACHABLE} = 0 and not_before <= now()`,
+  fresh: `${IS_UNREACHABLE} = 0 and not_before is null`,
+  unreachable: `${IS_UNREACHABLE} = 1 and not_before <= now()`,
 } as const;
 /** Takes a slot: it was dispatched, or a worker has its lease. The index is jobs_held. */
 export const HAS_SLOT = 'num_nonnulls(finished) = 0 and num_nonnulls(lease_token, dispatched) > 0';

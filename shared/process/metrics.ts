@@ -40,10 +40,10 @@ export const API_METRICS = {
     labels: ['queue'],
     help: '1 when work has waited for 30 s and no worker takes jobs of the queue, as `work` of /readyz tells; else 0.',
   },
-  windlass_queue_away: {
+  windlass_queue_up: {
     type: 'gauge',
     labels: [],
-    help: '1 while the server of the queues does not answer this API or takes no entries, so that new work waits; else 0.',
+    help: '0 while the server of the queues does not answer this API or takes no entries, so that new work waits; else 1.',
   },
   windlass_jobs_not_understood: {
     type: 'gauge',

@@ -23,12 +23,12 @@ function watch(check: () => Promise<unknown>, level = 'info'): string[] {
   return lines;
 }
 
-test('what goes away is a warning once, and what is back is told once', async () => {
-  let isAway = false;
+test('what becomes unreachable is a warning once, and what is back is told once', async () => {
+  let isUnreachable = false;
   let checks = 0;
   const lines = watch(async () => {
     checks++;
-    if (isAway) throw new Error('no answer');
+    if (isUnreachable) throw new Error('no answer');
   });
   const checked = async () => {
     const until = checks + 3;
@@ -36,16 +36,16 @@ test('what goes away is a warning once, and what is back is told once', async ()
   };
   await checked();
   expect(lines).toEqual([]);
-  isAway = true;
+  isUnreachable = true;
   await checked();
-  expect(lines).toEqual(['40 the queue: the queue is away']);
-  isAway = false;
+  expect(lines).toEqual(['40 the queue: the queue is unreachable']);
+  isUnreachable = false;
   await checked();
-  isAway = true;
+  isUnreachable = true;
   await checked();
   expect(lines.slice(1)).toEqual([
     '30 the queue: the queue is back',
-    '40 the queue: the queue is away',
+    '40 the queue: the queue is unreachable',
   ]);
 });
 
@@ -53,9 +53,9 @@ test('what fails meanwhile is told at debug', async () => {
   const lines = watch(() => Promise.reject(new Error('no answer')), 'debug');
   while (lines.length < 3) await delay(1);
   expect(lines.slice(0, 3)).toEqual([
-    '40 the queue: the queue is away',
-    '20 the queue: the queue is away',
-    '20 the queue: the queue is away',
+    '40 the queue: the queue is unreachable',
+    '20 the queue: the queue is unreachable',
+    '20 the queue: the queue is unreachable',
   ]);
 });
 

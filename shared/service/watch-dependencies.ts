@@ -8,15 +8,15 @@ const DEADLINE_MS = 5_000;
 export interface Dependency {
   /** In words that begin a sentence: `the database`. */
   name: string;
-  /** Rejects while it is away. */
+  /** Rejects while it is unreachable. */
   check(): Promise<unknown>;
-  /** Why it is away, where more is known than that. */
+  /** Why it is unreachable, where more is known than that. */
   explain?: (error: unknown) => string | undefined;
 }
 
 /**
- * Logs once when something that the process depends on goes away, and once when it is back. What fails for it meanwhile
- * can then be logged at debug: a night without a database must not fill a disk with lines.
+ * Logs once when something that the process depends on becomes unreachable, and once when it is back. What fails for it
+ * meanwhile can then be logged at debug: a night without a database must not fill a disk with lines.
  */
 export function watchDependencies(
   dependencies: Dependency[],
@@ -29,7 +29,7 @@ async function watch(
   { name, check, explain }: Dependency,
   { log, stopping, everyMs }: { log: Logger; stopping: AbortSignal; everyMs: number },
 ): Promise<void> {
-  let awaySince: number | undefined;
+  let unreachableSince: number | undefined;
   // A check that hangs is not begun again beside itself: on files each would hold one of Node's few threads.
   let pending: Promise<unknown> | undefined;
   const ask = () => {
@@ -46,17 +46,17 @@ async function watch(
     if (stopping.aborted) return;
     try {
       await withDeadline({ ms: DEADLINE_MS, what: name }, ask);
-      if (awaySince !== undefined) {
-        const seconds = Math.round((performance.now() - awaySince) / 1_000);
+      if (unreachableSince !== undefined) {
+        const seconds = Math.round((performance.now() - unreachableSince) / 1_000);
         log.info({ dependency: name, seconds }, `${name} is back`);
-        awaySince = undefined;
+        unreachableSince = undefined;
       }
     } catch (err) {
       if (stopping.aborted) return;
-      const level = awaySince === undefined ? 'warn' : 'debug';
-      const away = [`${name} is away`, explain?.(err)].filter(Boolean).join(': ');
-      log[level]({ err, dependency: name }, away);
-      awaySince ??= performance.now();
+      const level = unreachableSince === undefined ? 'warn' : 'debug';
+      const message = [`${name} is unreachable`, explain?.(err)].filter(Boolean).join(': ');
+      log[level]({ err, dependency: name }, message);
+      unreachableSince ??= performance.now();
     }
   }
 }

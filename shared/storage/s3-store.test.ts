@@ -151,7 +151,7 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
     }
   });
 
-  describe('MinIO, going away and coming back', () => {
+  describe('MinIO, becoming unreachable and coming back', () => {
     let minio: TestMinio;
     beforeAll(async () => {
       minio = await startMinio();
@@ -159,12 +159,12 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
     afterAll(() => minio?.stop());
 
     const everything = (store: S3Store): [string, () => Promise<unknown>][] => [
-      ['put', () => store.put('away/a', Buffer.from('x'))],
-      ['put a stream', () => store.put('away/b', Readable.from([MIB]), { size: 1 << 20 })],
-      ['put parts', () => store.put('away/c', Readable.from(Array(20).fill(MIB)))],
+      ['put', () => store.put('unreachable/a', Buffer.from('x'))],
+      ['put a stream', () => store.put('unreachable/b', Readable.from([MIB]), { size: 1 << 20 })],
+      ['put parts', () => store.put('unreachable/c', Readable.from(Array(20).fill(MIB)))],
       ['get', () => store.get('kept')],
       ['stat', () => store.stat('kept')],
-      ['remove', () => store.remove('away/a')],
+      ['remove', () => store.remove('unreachable/a')],
       ['list', () => listAll(store)],
       ['removeAbandonedWrites', () => store.removeAbandonedWrites(new Date())],
       ['check', () => store.check()],
@@ -179,7 +179,7 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       const open = () => openStore(minio, { endpoint, stallMs: 700 });
       const warm = open();
       await warm.put('kept', Buffer.from('kept'));
-      const expectAway = async (store: S3Store) => {
+      const expectUnreachable = async (store: S3Store) => {
         await Promise.all(
           everything(store).map(async ([name, call]) => {
             await expect(call(), name).rejects.toMatchObject(UNAVAILABLE);
@@ -192,13 +192,13 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
         () => proxy.blackhole('down'),
       ]) {
         breaks();
-        await expectAway(warm);
-        await expectAway(open());
+        await expectUnreachable(warm);
+        await expectUnreachable(open());
         proxy.heal();
         expect(String(await buffer(await warm.get('kept')))).toBe('kept');
       }
       await minio.down();
-      await expectAway(openStore(minio));
+      await expectUnreachable(openStore(minio));
       await minio.up();
       // The connections that were kept are all closed by now.
       expect(String(await buffer(await warm.get('kept')))).toBe('kept');

@@ -29,7 +29,7 @@ import {
   type S3RequestOptions,
 } from './s3-request.ts';
 
-/** Stall time-outs of requests: a client that finds the store away gets its answer within seconds. */
+/** Stall time-outs of requests: a client that finds the store unreachable gets its answer within seconds. */
 const STALL_MS = 5_000;
 const CHECK_STALL_MS = 3_000;
 /** Writing bytes, completing an upload and listing may keep a server's disks busy. */

@@ -183,7 +183,7 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
     await waitFor(async () => (await windlass(['doctor'])).code === 0, { what: 'a good state' });
   });
 
-  test('the doctor says that the service is away, and that a login is not good', async () => {
+  test('the doctor says that the service is unreachable, and that a login is not good', async () => {
     const away = { WINDLASS_URL: 'http://127.0.0.1:1', WINDLASS_TOKEN: 'any' };
     const none = await windlass(['doctor'], { env: away });
     expect(none.code).toBe(1);

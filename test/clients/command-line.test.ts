@@ -165,7 +165,7 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     expect(after.map(({ state }) => state)).toEqual(['cancelled']);
   });
 
-  test('Ctrl-C cancels the command of a service that is just away', async () => {
+  test('Ctrl-C cancels the command of a service that is just unreachable', async () => {
     const name = 'cancelled later';
     const { child, said, ended } = start(
       ['run', 'host', '--name', name, '--', 'echo begun; sleep 600'],

@@ -153,7 +153,7 @@ async function startShell(): Promise<EachClient> {
   const lines = (text: string) => text.split('\n').slice(0, -1);
   const show = ({ stdout, stderr, code }: Ended): Shown => {
     if (code !== 0) throw new Error(`it ended with ${code}: ${stderr.slice(-500)}`);
-    // What is told when the service is away.
+    // What is told when the service is unreachable.
     const own = /^windlass: .* Trying again\.$/;
     return { stdout: lines(stdout), stderr: lines(stderr).filter(text => !own.test(text)) };
   };

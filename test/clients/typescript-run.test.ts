@@ -164,7 +164,7 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
     await expect(gather(unknown)).rejects.toMatchObject({ status: 404 });
   });
 
-  test('a service that is away is unreachable after the time that is asked for', async () => {
+  test('a service that cannot be reached is unreachable after the time that is asked for', async () => {
     link.refuse();
     const retries: number[] = [];
     const impatient = new Windlass({

@@ -79,7 +79,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a console whose answers fail
     await expect.poll(() => told().count()).toBe(0);
   });
 
-  test('a service that asks to come later is not told as one that is away', async () => {
+  test('a service that asks to come later is not told as one that is unreachable', async () => {
     await client.post('/api/projects', { name: 'Tides' });
     let asked = 0;
     const busy = { status: 503, json: { code: 'unavailable', detail: 'Come later.' } };

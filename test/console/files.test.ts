@@ -660,7 +660,7 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     }
   });
 
-  test('a folder is asked for again where the service was away, which is told', async () => {
+  test('a folder is asked for again where the service was unreachable, which is told', async () => {
     await go(at('study'));
     await list().waitFor();
     stack.kill('windlass-api');

@@ -190,7 +190,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
     await logInToConsole(page, stack);
   });
 
-  test('a network that is away is told, and its return', async () => {
+  test('a network that is unreachable is told, and its return', async () => {
     await go('jobs');
     await page.locator('.jobs tbody tr').first().waitFor();
     await page.context().setOffline(true);

@@ -308,7 +308,7 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await expect.poll(search).toEqual({});
   });
 
-  test('a host that is away is told where its command runs', async () => {
+  test('a host that is unreachable is told where its command runs', async () => {
     const link = await startTcpProxy({ host: sshd.host, port: sshd.port });
     try {
       await addHost(client, sshd, { name: 'distant', port: link.port });

@@ -33,7 +33,7 @@ export async function followEvents(client: Client, job: string, seen: Followed):
         last = frame.id || last;
       }
     } catch {
-      // The service is away, or went away: an EventSource tries again after a while too.
+      // The service is unreachable, or became unreachable: an EventSource tries again after a while too.
     }
     await delay(50);
   }

@@ -1,7 +1,7 @@
 import type { Client } from '../../servers/api-client.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-/** Failed expectations end the wait at once: they are no failures of a server that is away. */
+/** Failed expectations end the wait at once: they are no failures of a server that is unreachable. */
 export async function insist<T>(what: string, step: () => Promise<T>): Promise<NonNullable<T>> {
   const broken = new AbortController();
   return waitFor(

@@ -3,7 +3,7 @@ import { waitFor } from '../harness/wait-for.ts';
 import { expectWhole, launchCounts, waitForOutput } from './counting-commands.ts';
 import { pidsNamed, type RunningStack, withHost } from './fault-host.ts';
 
-/** The database and the queue's server go away and come back: what was accepted ends, once. */
+/** The database and the queue's server become unreachable and come back: what was accepted ends, once. */
 export function testLostServers(service: () => RunningStack, queue: 'postgres' | 'redis'): void {
   test(
     'Postgres killed: running commands end right, requests are answered 503 meanwhile',

@@ -168,7 +168,7 @@ describeUnless(missingMinio(), 'uploads of every format while something is kille
     done: AbortSignal,
   ): Promise<void> {
     while (!done.aborted) {
-      // While something is away there may be no answer.
+      // While something is unreachable there may be no answer.
       const seen = await digestOf(file, aid).catch(() => undefined);
       expect([undefined, file.digest]).toContain(seen);
       await delay(100, undefined, { signal: done }).catch(() => {});

@@ -147,7 +147,7 @@ async function sendPart(
   const headers = { 'Content-Digest': digestField(bytes) };
   const answer = await putPart(client, partPath(uid, fid, pid), bytes, headers);
   const text = await answer.text();
-  // Nothing but what is away may stand in the way of a right part.
+  // Nothing but what is unreachable may stand in the way of a right part.
   expect([200, 503]).toContain(answer.status);
   if (answer.status !== 200) throw new Error(text);
 }

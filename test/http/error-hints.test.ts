@@ -33,7 +33,7 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   locked: 'takes a copy that is under way: test/uploads/copies.test.ts',
   request_timeout: 'takes as long as the limit: test/http/endless-bodies.test.ts',
   internal: 'nobody knows how: its hint would be a test of its own',
-  remote_connection_failed: 'takes a host that goes away and comes back: test/faults',
+  remote_connection_failed: 'takes a host that becomes unreachable and comes back: test/faults',
   account_unusable: 'takes an account that has expired: test/remote/logins.test.ts',
   challenge_expired: 'takes a host that asks for codes: test/remote/one-time-codes.test.ts',
   reconnect_required: 'takes a host that asks for codes: test/remote/one-time-codes.test.ts',

@@ -38,7 +38,7 @@ export class Tools {
     const target = ONCE.test(path) ? path : `${this.prefix}${path}`;
     const as = options.as === undefined ? this.world.user : options.as;
     const answer = await send(this.world.url, { ...options, as, method, target });
-    // That of /readyz is a record of what is away, whatever its status.
+    // That of /readyz is a record of what is unreachable, whatever its status.
     if (answer.status >= 400 && method !== 'HEAD' && path !== '/readyz') holdProblem(answer);
     if (answer.type === 'application/json') holdTimes(answer);
     const operation = this.world.description.hold(method, path, answer);

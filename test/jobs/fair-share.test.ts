@@ -204,7 +204,7 @@ describe('slots', () => {
     expect(await dispatched()).toEqual(['ann01', 'ann02', 'ann07']);
   });
 
-  test('of one user are given to jobs of a host that is away, and to others, however many wait', async () => {
+  test('of one user are given to jobs of a host that is unreachable, and to others, however many wait', async () => {
     await startWorker('w', 1);
     await wait('ann', 9);
     await database.sql`update jobs set not_before = now() - interval '1 hour', unreachable_since = now()

@@ -270,7 +270,7 @@ test('a command that a failover gives back as it was before its last claim is no
   let token = '';
   await run(released, async context => {
     token = context.token;
-    throw new ReleaseJob('the host is away', 0);
+    throw new ReleaseJob('the host is unreachable', 0);
   });
   const end = changeHost({ runPlace: 'boot fences' }, { returncode: 0 });
   for (const id of [released, unclaimed]) await run(id, end);

@@ -7,7 +7,7 @@ import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('redispatch');
 
-test('while the queue is away nobody knows what it has lost, and the next look is not put off', async () => {
+test('while the queue is unreachable nobody knows what it has lost, and the next look is not put off', async () => {
   const database = given.database();
   const id = newId();
   await database.sql`

@@ -170,7 +170,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'a job whose record is removed'
     proxy.blackhole();
     // As after half a day: nobody could say how it ended, and it may still run.
     await sql`update jobs set state = 'failed', finished = now(), lease_token = null, version = version + 1,
-      error = ${sql.json({ code: 'outcome_unknown', detail: 'Its host was away for too long.' })} where id = ${id}`;
+      error = ${sql.json({ code: 'outcome_unknown', detail: 'Its host was unreachable for too long.' })} where id = ${id}`;
     expect((await remove(id)).status).toBe(204);
     const [leftover] = await sql`select may_keep_running from leftover_runs where id = ${id}`;
     expect(leftover).toEqual({ may_keep_running: true });

@@ -155,7 +155,7 @@ test('for the next jobs of many users no more are read than could be picked', as
   await db.execute(sql`insert into jobs (id, kind, queue, owner, payload)
     select n, 'command', 'remote', 'user-' || n % 1000, '{}'::jsonb from generate_series(1, ${MANY}) n`);
   await db.execute(sql`analyze jobs`);
-  const asked = { free: 32, rules: shareRules(32, 0.5), after: '', isTurnOfAway: false };
+  const asked = { free: 32, rules: shareRules(32, 0.5), after: '', isTurnOfUnreachable: false };
   const picked: (string | null)[] = [];
   const pick = async () => {
     const [row] = await db.execute<Picked>(
@@ -246,10 +246,10 @@ test('what waits for longer than any pause is due, and what waits for less not e
   // As the clock of before had them: it was set back by two hours.
   await execute`
     insert into jobs (id, kind, queue, owner, payload, not_before, unreachable_since)
-    select id, 'command', 'remote', 'ada', '{}', now() + wait, away from (values
-      ('released', interval '2 hours', null), ('away', interval '2 hours 4 seconds', now()),
+    select id, 'command', 'remote', 'ada', '{}', now() + wait, unreachable from (values
+      ('released', interval '2 hours', null), ('unreachable', interval '2 hours 4 seconds', now()),
       ('aside', interval '1 hour', null), ('paused', interval '1 minute', now()),
-      ('held', 'infinity', null)) each (id, wait, away)`;
+      ('held', 'infinity', null)) each (id, wait, unreachable)`;
   await execute`
     insert into jobs (id, kind, queue, owner, payload, not_before)
     select 'x' || n, 'command', 'remote', 'bob', '{}', now() + interval '4 s' from generate_series(1, ${MANY}) n`;
@@ -257,5 +257,5 @@ test('what waits for longer than any pause is due, and what waits for less not e
   expect(await rowsRead('jobs', () => endFarPauses({ database }))).toBeLessThan(FEW);
   const due =
     await execute`select id from jobs where owner = 'ada' and not_before <= now() order by id`;
-  expect(due.map(({ id }) => id)).toEqual(['away', 'released']);
+  expect(due.map(({ id }) => id)).toEqual(['unreachable', 'released']);
 });

@@ -274,7 +274,7 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     }
   });
 
-  test('whose database goes away says so, and leaves nothing', async () => {
+  test('whose database becomes unreachable says so, and leaves nothing', async () => {
     const isCopying = () =>
       readdirSync(place.path).some(
         name => name.includes('.partial-') && existsSync(join(place.path, name, 'tables')),

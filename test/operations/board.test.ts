@@ -200,7 +200,7 @@ describeUnless(missingPrograms('redis-server'), 'Bull Board without its Redis', 
 
   const page = () => client.fetch('/admin/queues', { headers: { Accept: 'text/html' } });
 
-  test('says that the queue is away, and comes back with it', async () => {
+  test('says that the queue is unreachable, and comes back with it', async () => {
     await stack.redis?.down();
     const [answer, shown] = await Promise.all([client.fetch('/admin/queues'), page()]);
     await expectProblem(answer, 503, 'unavailable');
@@ -227,7 +227,7 @@ describeUnless(missingPrograms('redis-server'), 'Bull Board without its Redis', 
     });
     expect(await readBoard(client)).toMatchObject({ name: 'remote', isPaused: false });
 
-    // Open now, and away again: its requests are refused too.
+    // Open now, and unreachable again: its requests are refused too.
     await stack.redis?.down();
     const refused = await client.fetch('/admin/queues/api/queues');
     expect(refused.headers.get('Retry-After')).toBe('5');

@@ -249,12 +249,12 @@ describeUnless(missingPrograms('openssl'), 'a database with TLS', () => {
             line => JSON.parse(line) as { level: number; msg: string; err?: { message: string } },
           )
           .filter(({ msg }) => msg !== 'request');
-      const told = () => lines().filter(({ msg }) => msg.startsWith('the database is away'));
+      const told = () => lines().filter(({ msg }) => msg.startsWith('the database is unreachable'));
       await waitFor(() => told().length > 0, { what: 'a line of the log' });
       expect(told()).toMatchObject([
         {
           level: 40,
-          msg: 'the database is away: the database refuses the login of DATABASE_URL',
+          msg: 'the database is unreachable: the database refuses the login of DATABASE_URL',
           err: { message: expect.stringContaining(`"${role}"`) },
         },
       ]);

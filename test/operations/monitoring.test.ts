@@ -303,7 +303,7 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
     expect(await slots()).toBe(before);
   });
 
-  test('a host that is away is counted by its code and its name, and told with both', async () => {
+  test('a host that is unreachable is counted by its code and its name, and told with both', async () => {
     const port = await findFreePort();
     await addHost(client, sshd, { name: 'away', port });
     const code = 'remote_connection_failed';

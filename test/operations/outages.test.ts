@@ -21,7 +21,7 @@ import { readMetrics, sum } from '../harness/stacks/metrics.ts';
 import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-/** What is asked of a service whose dependency is away is answered within this. */
+/** What is asked of a service whose dependency is unreachable is answered within this. */
 const SOON_MS = 10_000;
 /** What the work that waited for it may take once it is back. */
 const RECOVERED_MS = 20_000;
@@ -30,7 +30,7 @@ const LINES = 6_000_000;
 
 const missing = missingMinio() ?? missingPrograms('sshd', 'ffmpeg', 'redis-server');
 
-describeUnless(missing, 'dependencies that go away and come back', () => {
+describeUnless(missing, 'dependencies that become unreachable and come back', () => {
   let minio: TestMinio;
   let proxy: TcpProxy;
   let stack: Stack;
@@ -94,7 +94,7 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       .map(({ pid }) => pid)
       .sort();
 
-  /** While the store is away: everything that needs no object goes on. */
+  /** While the store is unreachable: everything that needs no object goes on. */
   async function expectTheRest(): Promise<void> {
     const answer = await client.post<{ output: string; returncode: number }>(
       '/api/remotes/launch',
@@ -109,7 +109,7 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
     expect((await soon('/api/jobs')).status).toBe(200);
   }
 
-  async function expectObjectsAway(): Promise<void> {
+  async function expectObjectsUnreachable(): Promise<void> {
     const job = kept.split('/').at(-1);
     for (const path of [kept, `/api/jobs/${job}/result`]) {
       const response = await soon(path);
@@ -158,7 +158,7 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       await leave();
       putRight = comeBack;
       const waiting = [await makeVideo('host'), await makeVideo('worker')];
-      await expectObjectsAway();
+      await expectObjectsUnreachable();
       await expectTheRest();
       for (const at of waiting) {
         await waitFor(
@@ -173,7 +173,7 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       }
       expect(await waitForEnd(client, long.id)).toMatchObject({ state: 'succeeded' });
       expect(String(await readOutput(client, long.id))).toBe('begun\ndone\n');
-      await expectObjectsAway();
+      await expectObjectsUnreachable();
       expect((await client.get<Job>(`/api/jobs/${large.id}`)).state).toBe('running');
 
       putRight = () => {};
@@ -190,7 +190,7 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
     });
   }
 
-  test('MinIO is away when a launch is answered: 202, for it has run', async () => {
+  test('MinIO is unreachable when a launch is answered: 202, for it has run', async () => {
     const headers = { 'Idempotency-Key': 'printed' };
     const body = JSON.stringify({ sid, command: `seq 1 ${LINES}` });
     const launch = () => client.fetch('/api/remotes/launch', { method: 'POST', headers, body });
@@ -256,12 +256,12 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
         };
         return checks.queue;
       },
-      { what: 'the queue to be named as away' },
+      { what: 'the queue to be named as unreachable' },
     );
     // However much runs.
-    expect(sum(await readMetrics(client), 'windlass_queue_away')).toBe(1);
+    expect(sum(await readMetrics(client), 'windlass_queue_up')).toBe(0);
     expect(await waitForEnd(client, running.id)).toMatchObject({ state: 'succeeded' });
-    const away = [40, 'the queue is away'];
+    const unreachable = [40, 'the queue is unreachable'];
     for (const name of processes)
       await waitFor(() => toldOf('the queue', name).length > 0, { what: `${name} to tell of it` });
     putRight = () => {};
@@ -272,7 +272,7 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       expect(String(await readOutput(client, id))).toBe(`${i}\n`);
     await waitForVideo(video, RECOVERED_MS);
     await expectReady();
-    expect(sum(await readMetrics(client), 'windlass_queue_away')).toBe(0);
+    expect(sum(await readMetrics(client), 'windlass_queue_up')).toBe(1);
     const back = [30, 'the queue is back'];
     for (const name of processes) {
       await waitFor(() => toldOf('the queue', name).some(([level]) => level === 30), {
@@ -281,7 +281,7 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       // Once for each process of the name, not for each failure.
       const told = toldOf('the queue', name);
       expect(told.length).toBeLessThanOrEqual(name === 'api' ? 2 : 4);
-      expect(told).toEqual(expect.arrayContaining([away, back]));
+      expect(told).toEqual(expect.arrayContaining([unreachable, back]));
     }
     expect(pids()).toEqual(before);
   });

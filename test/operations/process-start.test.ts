@@ -132,7 +132,8 @@ describeUnless(missingPrograms('redis-server'), 'a Redis with a password', () =>
       },
       { what: 'the check to tell', timeoutMs: 60_000 },
     );
-    const isTold = (line: string) => line.includes(answer) && line.includes('the queue is away');
+    const isTold = (line: string) =>
+      line.includes(answer) && line.includes('the queue is unreachable');
     await waitFor(() => stderr().split('\n').some(isTold), { what: 'a line of the log' });
     child.kill('SIGTERM');
     expect((await ended).code).toBe(0);

@@ -23,7 +23,7 @@ import { WORKERS_APART } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const KINDS = ['remote', 'video', 'parse', 'upkeep'].map(kind => `windlass-worker-${kind}`);
-/** What nginx answers where it must not send a request again: the API it had sent it to went away. */
+/** What nginx answers where it must not send a request again: the API it had sent it to became unreachable. */
 const BAD_GATEWAY = 502;
 /** Two clients that poll without a pause would take most of the processor. */
 const POLL_MS = 20;

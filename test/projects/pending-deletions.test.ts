@@ -233,7 +233,7 @@ test.each<{ what: string; reason: RegExp; objects: () => ObjectStore }>([
   expect(lines[0]).toMatch(reason);
 });
 
-test('pending deletions stay while the store is away', async () => {
+test('pending deletions stay while the store is unreachable', async () => {
   await scheduleDeletion(database.db, ['videos/a/b']);
   const away = new S3Store({
     endpoint: 'http://127.0.0.1:1',

@@ -76,7 +76,7 @@ describeStack(missingPrograms('sshd'), 'what stands before a host', form => {
     expect(sids).toHaveLength(SESSIONS);
   });
 
-  test('a host that is away sees a probe now and then, however many wait for it', async () => {
+  test('a host that is unreachable sees a probe now and then, however many wait for it', async () => {
     proxy.refuse();
     const since = performance.now();
     const { refused } = proxy.connections;

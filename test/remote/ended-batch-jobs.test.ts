@@ -230,7 +230,7 @@ test('of a session that was closed long ago a record goes, and nothing is left t
   expect(await db().select().from(leftoverRuns).where(eq(leftoverRuns.id, id))).toEqual([]);
 });
 
-test('where the home is away, files of ended jobs are removed when it is back', async () => {
+test('where the home is unreachable, files of ended jobs are removed when it is back', async () => {
   offer('');
   const id = newId();
   // However long ago: its host may have been down meanwhile.
@@ -254,12 +254,12 @@ test('where the home is away, files of ended jobs are removed when it is back', 
   await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: 'their removal' });
 });
 
-test('a folder that has been away in all polls of a day was removed by its user', async () => {
+test('a folder that has been unreachable in all polls of a day was removed by its user', async () => {
   offer('');
   const id = newId();
   await makeJob(id, { hasEnded: true });
   rmSync(join(home, '.windlass'), { recursive: true });
-  await poll(newId(), { awayPolls: 2 });
+  await poll(newId(), { unreachablePolls: 2 });
   await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: 'its files to go' });
 });
 

@@ -18,7 +18,7 @@ describeStack(missingPrograms('sshd'), 'the run of a session whose credential is
     const { id } = await launchAsync(client, sid, `echo begun; sleep ${mark}`);
     await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
     await sshd.down();
-    // As long after its end: it was cancelled while the host was away, and nobody can log in for it any more.
+    // As long after its end: it was cancelled while the host was unreachable, and nobody can log in for it any more.
     const sql = openStackDatabase(stack);
     await sql`update jobs set state = 'cancelled', finished = now(), cancel_requested = now(), lease_token = null
       where id = ${id}`;
@@ -44,7 +44,7 @@ describeStack(missingPrograms('sshd'), 'the run of a session whose credential is
     await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
     const sql = openStackDatabase(stack);
     await sql`update jobs set state = 'failed', finished = now(), lease_token = null,
-      error = ${sql.json({ code: 'outcome_unknown', detail: 'Its host was away for too long.' })} where id = ${id}`;
+      error = ${sql.json({ code: 'outcome_unknown', detail: 'Its host was unreachable for too long.' })} where id = ${id}`;
     await sql.end();
     await client.delete(`/api/remotes/${sid}`);
     await waitFor(() => findMarked(mark).length === 0, { what: 'its end', timeoutMs: 30_000 });

@@ -101,15 +101,15 @@ interface Watched {
   sweepToEnd(): Promise<void>;
 }
 
-/** A remover for this host, as if each session were connected to it; those in `away` cannot be used. */
+/** A remover for this host, as if each session were connected to it; those in `unreachable` cannot be used. */
 function watch(
   options: {
-    away?: Set<string>;
+    unreachable?: Set<string>;
     slow?: { sid: string; wait: Promise<void> };
     maxBackoffs?: number;
   } = {},
 ): Watched {
-  const { away = new Set<string>(), slow, maxBackoffs } = options;
+  const { unreachable = new Set<string>(), slow, maxBackoffs } = options;
   const database: Pick<Database, 'db'> = given.database();
   const used: string[] = [];
   let open = 0;
@@ -123,7 +123,7 @@ function watch(
       used.push(session);
       open++;
       try {
-        if (away.has(session)) throw new Error('away');
+        if (unreachable.has(session)) throw new Error('unreachable');
         if (slow?.sid === session) await slow.wait;
         return await work({ agent: async () => client });
       } finally {
@@ -182,16 +182,16 @@ test('a run whose job has no record any more is swept too', async () => {
 });
 
 test('a session that cannot be used does not delay another', async () => {
-  const away = sid;
+  const unreachable = sid;
   for (let n = 0; n < 25; n++) await makeJob();
   sid = await openSession();
   const id = await makeJob();
   await start(id);
-  const watched = watch({ away: new Set([away]) });
+  const watched = watch({ unreachable: new Set([unreachable]) });
   await watched.sweepToEnd();
   await watched.sweepToEnd();
   await waitFor(() => isRemoved(id), { what: 'its removal' });
-  expect(watched.used).toEqual([away, sid]);
+  expect(watched.used).toEqual([unreachable, sid]);
 });
 
 test('a slow host does not delay another', async () => {

@@ -20,7 +20,7 @@ const SILENT_MS = 30_000;
 /** Bytes that may have been printed before a fault and be stored just after it: a line is a few, five come in a second. */
 const IN_FLIGHT = 50;
 /** Longer than a connection is tried for. */
-const AWAY_MS = 70_000;
+const UNREACHABLE_MS = 70_000;
 
 /** Outages that take their time, all at once: each has a host of its own, and the workers are the same two. */
 describeStack(missingPrograms('sshd', 'ffmpeg'), 'long outages of hosts', form => {
@@ -94,7 +94,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'long outages of hosts', form =
       }),
   );
 
-  test.concurrent('a host that is away for more than a minute', { timeout: 240_000 }, () =>
+  test.concurrent('a host that is unreachable for more than a minute', { timeout: 240_000 }, () =>
     withHost(service, async host => {
       const count = await launchEndlessCount(service, host, host.sid);
       await host.sshd.down();
@@ -113,7 +113,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'long outages of hosts', form =
         line => line.includes(late.id) && line.includes('connecting again'),
       );
       expect(told).toHaveLength(1);
-      await delay(Math.max(0, AWAY_MS - (performance.now() - since)));
+      await delay(Math.max(0, UNREACHABLE_MS - (performance.now() - since)));
       expect((await service.client.get<Job>(`/api/jobs/${count.id}`)).state).toBe('running');
       count.stop();
       await host.sshd.up();
@@ -122,7 +122,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'long outages of hosts', form =
     }),
   );
 
-  test.concurrent('a host that is away while it encodes a video', { timeout: 240_000 }, () =>
+  test.concurrent('a host that is unreachable while it encodes a video', { timeout: 240_000 }, () =>
     withHost(service, async host => {
       const images = await drawLongFilm(host);
       const id = await startVideo(service, host, { images, encode: 'host' });

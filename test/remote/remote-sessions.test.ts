@@ -150,7 +150,7 @@ describeStack(missingPrograms('sshd'), 'remote sessions', form => {
     expect(isEnded(await client.get<Job>(`/api/jobs/${id}`))).toBe(true);
   });
 
-  test('where its host is away the credential is kept to clean up there, for ten minutes', async () => {
+  test('where its host is unreachable the credential is kept to clean up there, for ten minutes', async () => {
     const sid = await openSession(client, sshd);
     const { id } = await launchAsync(client, sid, 'echo begun; sleep 600');
     await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });

@@ -56,7 +56,9 @@ export const SETTLED_ANSWERS = 2;
  * a minute (acdirmax); a look refreshes them if it can make a file.
  */
 export const LATE_SECONDS = 120;
-/** Seconds for which the batch system is asked how a job ended that recorded its end: it may be away, or completing it. */
+/**
+ * Seconds for which the batch system is asked how a job ended that recorded its end: it may be unreachable, or completing it.
+ */
 export const JUDGED_SECONDS = 30;
 /** Searches by name, one every 5 s, after which a job that has begun is lost: it is in no queue. */
 const MAX_SEARCHES = LATE_SECONDS / 5;

@@ -50,9 +50,9 @@ test('a full poll moves the cursor of the account that asks, and one that holds 
   expect(memory.cursors).toEqual({});
 });
 
-test('a home that was away is forgotten with the last job of its account', () => {
+test('a home that was unreachable is forgotten with the last job of its account', () => {
   const memory = new HostMemory();
-  memory.away.set('a ann', 3).set('gone ann', 5);
+  memory.unreachable.set('a ann', 3).set('gone ann', 5);
   memory.plan(rows, { ...whole, turn: '' });
-  expect([...memory.away]).toEqual([['a ann', 3]]);
+  expect([...memory.unreachable]).toEqual([['a ann', 3]]);
 });

@@ -14,8 +14,8 @@ export class HostMemory {
   /** The account that was asked last. Workers with other accounts take turns with this one. */
   turn: string | undefined;
   cursors: Cursors = {};
-  /** The polls in a row that found an account's home away, by account. */
-  readonly away = new Map<string, number>();
+  /** The polls in a row that found an account's home unreachable, by account. */
+  readonly unreachable = new Map<string, number>();
   /** Accounts that an earlier poll is still asking. */
   readonly underWay = new Set<string>();
 
@@ -25,7 +25,8 @@ export class HostMemory {
     { turn, isFull }: { turn: string; isFull: boolean },
   ): PollPlan<Job> {
     const accounts = groupByAccount(rows);
-    for (const name of this.away.keys()) if (!accounts.has(name)) this.away.delete(name);
+    for (const name of this.unreachable.keys())
+      if (!accounts.has(name)) this.unreachable.delete(name);
     const idle = [...accounts]
       .filter(([name]) => !this.underWay.has(name))
       .sort(([one], [other]) => (one < other ? -1 : 1));

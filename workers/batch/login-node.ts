@@ -171,7 +171,7 @@ export class LoginNode {
 
   /**
    * Removes all submissions of these jobs, after ending unended ones for at most `seconds`. Returns the jobs that left
-   * nothing; undefined if the home is away, as all may still be there.
+   * nothing; undefined if the home is unreachable, as all may still be there.
    */
   async remove(jobs: Removal[], seconds = 0): Promise<string[] | undefined> {
     const unended = jobs.flatMap(job => job.unended ?? []);
@@ -196,7 +196,7 @@ export class LoginNode {
     const submission = parseStates(await this.#ask(`${before}\nrefresh ${name}\nlook ${name}`)).get(
       name,
     );
-    // A home on a network drive may be away for a moment; the job goes on.
+    // A home on a network drive may be unreachable for a moment; the job goes on.
     if (!submission)
       throw new WindlassError('remote_connection_failed', {
         detail: `The host says nothing of the batch job ${name}: ~/.windlass/batch is not there.`,

@@ -15,8 +15,8 @@ const MAX_FILES = 500;
 const MAX_ENDED = 100;
 
 export interface AccountLimits {
-  /** Polls in a row, over a day or more, after which an account's home that all found away counts as removed. */
-  awayPolls: number;
+  /** Polls in a row, over a day or more, after which an account's home that all found unreachable counts as removed. */
+  unreachablePolls: number;
   /** The time in one poll for ending jobs that ended here but not there: the batch system may hang. */
   cancelSeconds: number;
 }
@@ -30,9 +30,9 @@ type AccountContext = Pick<
 export async function pollAccount(
   context: AccountContext,
   rows: FollowedRow[],
-  given: { name: string; asks: boolean; away: Map<string, number>; signal: AbortSignal },
+  given: { name: string; asks: boolean; unreachable: Map<string, number>; signal: AbortSignal },
 ): Promise<void> {
-  const { name, asks, away, signal } = given;
+  const { name, asks, unreachable, signal } = given;
   const sid = await chooseSession(context, rows);
   if (sid === undefined) return;
   await context.sessions.use(sid, signal, async session => {
@@ -40,11 +40,11 @@ export async function pollAccount(
     await pollOpen(context, node, { rows, asks });
     // Last: nothing waits for it, and a batch system may take long to end many.
     const ended = rows.filter(row => row.finished).slice(0, MAX_ENDED);
-    if (ended.length === 0) return void away.delete(name);
-    const polls = (away.get(name) ?? 0) + 1;
-    const isForgone = polls >= context.limits.awayPolls;
-    if (await removeEnded(context, node, { ended, isForgone })) away.delete(name);
-    else away.set(name, polls);
+    if (ended.length === 0) return void unreachable.delete(name);
+    const polls = (unreachable.get(name) ?? 0) + 1;
+    const isForgone = polls >= context.limits.unreachablePolls;
+    if (await removeEnded(context, node, { ended, isForgone })) unreachable.delete(name);
+    else unreachable.set(name, polls);
   });
 }
 
@@ -104,7 +104,7 @@ const toFollowed = (row: FollowedRow): Followed => ({
 });
 
 /**
- * Ends what did not end well, then removes what ended jobs left on their host. False if the home is away: a job in it
+ * Ends what did not end well, then removes what ended jobs left on their host. False if the home is unreachable: a job in it
  * may yet begin when it comes back, unless it `isForgone`.
  */
 async function removeEnded(

@@ -23,7 +23,7 @@ export interface PollLimits extends AccountLimits {
   /** Jobs of a host in one poll. */
   jobs: number;
 }
-const LIMITS: PollLimits = { jobs: 5_000, awayPolls: 17_280, cancelSeconds: 20 };
+const LIMITS: PollLimits = { jobs: 5_000, unreachablePolls: 17_280, cancelSeconds: 20 };
 
 /**
  * Asks each host for all of its batch jobs at once, at most every 5 s over all workers, so that waiting jobs hold no
@@ -51,7 +51,7 @@ export async function pollBatchHosts(
 async function pollHost(context: Context, { hostname, turn: latest }: HostPoll): Promise<void> {
   const { database, hosts, limits, log, stopping } = context;
   const memory = hosts.get(hostname) ?? new HostMemory();
-  const { cursors, away, underWay } = memory;
+  const { cursors, unreachable, underWay } = memory;
   const turn = memory.turn ?? latest;
   const rows = await readFollowed(context, { hostname, cursors, turn, most: limits.jobs });
   if (rows.length === 0) {
@@ -63,7 +63,7 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   const polls = accounts.map(async ([name, own]) => {
     underWay.add(name);
     await limitTime(stopping, ACCOUNT_MS, signal =>
-      pollAccount(context, own, { name, asks: name === asking, away, signal }),
+      pollAccount(context, own, { name, asks: name === asking, unreachable, signal }),
     )
       .catch((err: unknown) => log.info({ err, host: hostname }, 'batch jobs could not be polled'))
       .finally(() => underWay.delete(name));

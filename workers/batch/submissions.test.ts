@@ -173,7 +173,7 @@ test('one that is started again runs nothing, and that is noted', async () => {
   expect((await node.look('job-2')).wasStartedAgain).toBeUndefined();
 });
 
-test('a home that is away for a moment is no end of the job', async () => {
+test('a home that is unreachable for a moment is no end of the job', async () => {
   const home = join(directory.path, 'away');
   mkdirSync(home);
   const env = { PATH: `${bin}:${process.env.PATH}`, JOB_SHELL: '/bin/sh' };
@@ -334,7 +334,7 @@ test('a home that comes back between two looks does not make a job gone, nor its
   const base = join(home, '.windlass/batch');
   mkdirSync(join(base, 'job-1'), { recursive: true });
   const script = readFileSync(new URL('sh/login-node.sh', import.meta.url), 'utf8');
-  // The first of its conditions is of a home that is away: nothing is found.
+  // The first of its conditions is of a home that is unreachable: nothing is found.
   const flap = '[() { unset -f "["; test "$1" = !; }';
   const run = (call: string) =>
     execFileSync('bash', ['-c', `${script}\n${flap}\n${call}`], {

@@ -192,7 +192,7 @@ export class Attempt {
       .from(jobs)
       .innerJoin(sessions, eq(sessions.sid, jobs.session))
       .where(and(eq(jobs.id, id), isNotNull(sessions.ended), isNull(jobs.userCancelled)));
-    // While the database is away the end is written later, without this.
+    // While the database is unreachable the end is written later, without this.
     const found = await isOfSession.catch(() => []);
     return found.length > 0 ? new WindlassError('cancelled', { detail: SESSION_ENDED }) : error;
   }

@@ -24,8 +24,8 @@ export interface QueueTurn extends Understanding {
   last: string;
 }
 
-/** How often jobs whose host was away come before those that never began. */
-const TURNS_OF_AWAY = 0.25;
+/** How often jobs whose host was unreachable come before those that never began. */
+const TURNS_OF_UNREACHABLE = 0.25;
 
 /** Gives the queue's free slots to waiting jobs; true when more jobs may wait. */
 export async function dispatchWaiting(context: Context, turn: QueueTurn): Promise<boolean> {
@@ -80,9 +80,9 @@ async function giveSlots(tx: Tx, turn: QueueTurn, limitShare: number): Promise<G
   const understood = await readUnderstood(tx, turn);
   // The last of them was lost just now.
   if (!understood) return { entries: [], wants: 'slots', hidden: [] };
-  const isTurnOfAway = Math.random() < TURNS_OF_AWAY;
+  const isTurnOfUnreachable = Math.random() < TURNS_OF_UNREACHABLE;
   const [picked] = await tx.execute<Picked>(
-    pickNext(queue, { free, rules, after, isTurnOfAway, understood }),
+    pickNext(queue, { free, rules, after, isTurnOfUnreachable, understood }),
   );
   const { ids, last, due = 0, owners = 0 } = picked ?? {};
   const hidden = picked?.hidden ?? [];

@@ -118,7 +118,7 @@ export class HeldClaims {
         await this.#abandoned.addStrays(claim => this.#holds(claim));
       }
     } catch (error) {
-      // While the database is away nobody else can take a lease either; the next renewal tries again.
+      // While the database is unreachable nobody else can take a lease either; the next renewal tries again.
       this.#context.log[failureLevel(error)]({ err: error }, 'leases could not be renewed');
     }
     await this.#abandoned.write();
@@ -177,7 +177,7 @@ export class HeldClaims {
   }
 }
 
-/** Counts the time without a sign of the reader. While the database is away nobody can give one. */
+/** Counts the time without a sign of the reader. While the database is unreachable nobody can give one. */
 function lookForReader(claim: TrackedClaim, readerSeen: Date | null, now: number): void {
   const seen = readerSeen?.getTime();
   const isSilent = seen !== undefined && seen === claim.readerSeen;

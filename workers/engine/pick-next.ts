@@ -21,8 +21,8 @@ export interface Picked extends Record<string, unknown> {
 const LOOKED_PAST = 16;
 const MAX_HIDDEN = 10;
 
-/** The order of an owner's due jobs: those of hosts that are away may take a turn before new ones. */
-const SORT = { released: 1, awayFirst: 2, fresh: 3, away: 4 };
+/** The order of an owner's due jobs: those of hosts that are unreachable may take a turn before new ones. */
+const SORT = { released: 1, unreachableFirst: 2, fresh: 3, unreachable: 4 };
 
 /** A number, or a text, as part of the statement's own text. */
 const literal = (value: string | number) =>
@@ -34,7 +34,7 @@ const literal = (value: string | number) =>
 
 /**
  * Selects the jobs for the free slots (decision 33). `after`: the owner of the last slot given; equal owners take turns
- * from there. `isTurnOfAway`: jobs of hosts that are away come before new ones.
+ * from there. `isTurnOfUnreachable`: jobs of hosts that are unreachable come before new ones.
  *
  * Of each owner the first job is looked for. Before the nth of these owners in turn come n - 1 jobs of others, so that of
  * its own only the first free - n + 1 can be picked, and no more are read, by index. What a worker understands is no part of
@@ -48,7 +48,7 @@ export function pickNext(
     free: number;
     rules: ShareRules;
     after: string;
-    isTurnOfAway: boolean;
+    isTurnOfUnreachable: boolean;
     understood: Understood;
   },
 ): SQL {
@@ -66,7 +66,7 @@ export function pickNext(
     union all
     ${first(most, SORT.fresh, DUE.fresh)}
     union all
-    ${first(most, given.isTurnOfAway ? SORT.awayFirst : SORT.away, DUE.away)}`;
+    ${first(most, given.isTurnOfUnreachable ? SORT.unreachableFirst : SORT.unreachable, DUE.unreachable)}`;
   return sql`
     with recursive owners as (
       -- Whose jobs wait, one look at the index for each.

@@ -25,7 +25,7 @@ test('progress is written one after another, the newest next, also after a write
   ends[0]?.();
   await countWrites(2);
   writer.set(7);
-  ends[1]?.(new Error('the database is away'));
+  ends[1]?.(new Error('the database is unreachable'));
   await countWrites(3);
   expect(written).toEqual([0.2, 0.4, 1]);
   writer.close();

@@ -11,7 +11,7 @@ const MAX_UNCLAIMED = 256;
 
 /**
  * Dispatches jobs again, under the next epoch, that were dispatched, not claimed, and lost by the queue. Throws while the
- * queue is away: what it has lost is not known then.
+ * queue is unreachable: what it has lost is not known then.
  */
 export async function redispatchUnclaimed(
   context: Pick<WorkerContext, 'database' | 'queues' | 'log'>,

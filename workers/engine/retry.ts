@@ -14,14 +14,14 @@ interface RetryOptions {
   onWait?: () => void;
 }
 
-/** The database is away, or aborted the step to break a deadlock. A worker that holds results waits this long. */
+/** The database is unreachable, or aborted the step to break a deadlock. A worker that holds results waits this long. */
 export const DATABASE: RetryOptions = {
   isTransient: error => isDatabaseDown(error) || isDeadlock(error),
   everyMs: 250,
   forMs: 120_000,
 };
 
-/** The object store is away: what took hours to make must not be made again. */
+/** The object store is unreachable: what took hours to make must not be made again. */
 export const OBJECT_STORE: RetryOptions = { isTransient: isUnavailable, everyMs: 1_000 };
 
 /** Repeats a step after transient errors. `tries` tells the step that an earlier try may have been committed. */

@@ -109,7 +109,7 @@ export class SessionAffinity {
       .select({ leaseToken: jobs.leaseToken, epoch: jobs.epoch })
       .from(jobs)
       .where(eq(jobs.id, id))
-      // The database is away: the row is read again later.
+      // The database is unreachable: the row is read again later.
       .catch(() => [{ leaseToken: 'unknown', epoch }]);
     const [row] = await abortable(reading, stopping).catch(() => []);
     return row !== undefined && row.leaseToken !== null && row.epoch === epoch;

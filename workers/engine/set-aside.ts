@@ -79,7 +79,7 @@ async function setAside(
       union all
       ${due(DUE.fresh)}
       union all
-      ${due(DUE.away)}
+      ${due(DUE.unreachable)}
     ) first where hides limit ${BATCH}`;
   await setNotBefore(db, hiding, sql`now() + ${ASIDE}`);
 }

@@ -8,7 +8,12 @@ import { ReleaseJob } from '../engine/release-job.ts';
 import { awaitDisk, endDiskWait } from '../runs/await-disk.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
 import { explainAccessDenied } from '../runs/run-errors.ts';
-import { awaySince, comeBackLater, isUnreachable, VISIT_RETRY_SECONDS } from '../ssh/host-away.ts';
+import {
+  comeBackLater,
+  findUnreachableSince,
+  isUnreachable,
+  VISIT_RETRY_SECONDS,
+} from '../ssh/host-unreachable.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
@@ -20,7 +25,7 @@ const batch: Handler<'batch'> = async context => {
   if (!job.batch) context.signal.throwIfAborted();
   const output = await context.output();
   if (!output.isDiskShort || wasCancelled(context)) await endDiskWait(context);
-  // A connection ends it, and the home may be away all the same.
+  // A connection ends it, and the home may be unreachable all the same.
   let { unreachableSince } = job;
   const visitHost = async (session: RemoteSession) => {
     // Over a new connection it is read on from what is stored.
@@ -53,11 +58,13 @@ export default batch;
 function toLater(context: JobContext, unreachableSince: Date | null, error: unknown): Error {
   const isCancelled = wasCancelled(context);
   // Whoever has cancelled it may never log in again.
-  const since = isCancelled ? (unreachableSince ?? new Date()) : awaySince(unreachableSince, error);
-  return comeBackLater(since, VISIT_RETRY_SECONDS, () => awayTooLong(isCancelled));
+  const since = isCancelled
+    ? (unreachableSince ?? new Date())
+    : findUnreachableSince(unreachableSince, error);
+  return comeBackLater(since, VISIT_RETRY_SECONDS, () => unreachableTooLong(isCancelled));
 }
 
-function awayTooLong(isCancelled: boolean): WindlassError {
+function unreachableTooLong(isCancelled: boolean): WindlassError {
   if (isCancelled)
     return new WindlassError('cancelled', {
       detail:

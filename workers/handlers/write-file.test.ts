@@ -97,7 +97,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is cancelled', () => {
     expect(left()).toEqual([]);
   });
 
-  test('says that the file may still be written where its host stays away', async () => {
+  test('says that the file may still be written where its host stays unreachable', async () => {
     const find = async () => {
       throw new WindlassError('remote_connection_failed');
     };

@@ -34,7 +34,7 @@ export default writeFile;
 
 /**
  * Before a cancelled write ends, a rename that may come late over a lost connection is to find no temporary file: it would
- * replace what is written next. Throws ReleaseJob while the host is away, and `cancelled` where it stays away.
+ * replace what is written next. Throws ReleaseJob while the host is unreachable, and `cancelled` where it stays unreachable.
  */
 async function removeLeft(context: JobContext<'write-file'>): Promise<void> {
   const { job, payload, log, cleanupSignal: signal } = context;

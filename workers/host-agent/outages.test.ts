@@ -65,7 +65,7 @@ async function readWindow(events: AsyncIterator<RunEvent>, run: string): Promise
   return read;
 }
 
-/** How long the home is away, in milliseconds. */
+/** How long the home is unreachable, in milliseconds. */
 const OUTAGE_MS = 400;
 
 /** Until the returned function is called. */
@@ -98,7 +98,7 @@ function holdBefore(host: LocalExec, line: string): void {
 
 const letEnd = (host: LocalExec) => writeFileSync(join(host.account.home, 'go'), '');
 
-describe.each(SHELLS)('what of the home is away for a moment is not missing, under %s', shell => {
+describe.each(SHELLS)('what cannot be reached for a moment is not missing, under %s', shell => {
   test('a sweep keeps the fence of a run whose directory it does not find', async () => {
     const host = harness.makeHost(shell);
     const { client, id } = await startWaiting(host);
@@ -115,7 +115,7 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
   });
 
   test.each(['started', 'runs'])(
-    'a command that ends while `%s` is away has its end recorded, and keeps its output',
+    'a command that ends while `%s` is unreachable has its end recorded, and keeps its output',
     async folder => {
       const host = harness.makeHost(shell);
       const { id, run } = await leaveWaiting(host);
@@ -178,7 +178,7 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     expect([stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
   });
 
-  test('a run whose output is away when more is asked for is not lost', async () => {
+  test('a run whose output is unreachable when more is asked for is not lost', async () => {
     const host = harness.makeHost(shell);
     const bytes = WINDOW + 3_000_000;
     const { client, id, events, run } = await startWaiting(host, `head -c ${bytes} /dev/zero`);
@@ -247,7 +247,7 @@ exec /usr/bin/wc "$@"
     expect([stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
   });
 
-  test('output that is away just when it is copied is not replaced by what follows it', async () => {
+  test('output that is unreachable just when it is copied is not replaced by what follows it', async () => {
     const host = harness.makeHost(shell);
     const programs = harness.makePath({});
     const dd = '#!/bin/sh\ncase $* in *iflag*) exit 1 ;; esac\nexec /bin/dd "$@"\n';

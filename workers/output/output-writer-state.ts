@@ -8,7 +8,7 @@ const DIRECT = 1 << 20;
 export const ROLL_UP = 4 << 20;
 /** Or of so many rows, however short: a line a second for a year must not be millions of rows for one removal. */
 export const ROLL_UP_ROWS = 1_000;
-/** A stream's bytes in chunk rows that block the writer, and with it the run, while the object store is away. */
+/** A stream's bytes in chunk rows that block the writer, and with it the run, while the object store is unreachable. */
 const MAX_LIVE = 32 << 20;
 const RETRY_MS = 2_000;
 
@@ -16,7 +16,7 @@ const RETRY_MS = 2_000;
  * Two activities run side by side. One stores batches, one after the other:
  *
  *     idle → putting → put → committing → idle    large streams of the batch go into objects, then all is committed
- *     idle → committing → idle                    it is small, or the object store is away: all goes into chunk rows
+ *     idle → committing → idle                    it is small, or the object store is unreachable: all goes into chunk rows
  *     idle ⇄ blocked                              a stream has too much in chunk rows
  *
  * The other rolls chunk rows up. A batch with objects and a roll-up exclude each other, because such an object begins
@@ -35,7 +35,7 @@ export interface OutputWriterState {
   live: OutputOffsets;
   /** These chunk rows. */
   rows: OutputOffsets;
-  /** The object store or the database was away: no object is put before this time. */
+  /** The object store or the database was unreachable: no object is put before this time. */
   retryAt: number;
   /** A pause until retryAt was begun. */
   isPausing: boolean;
@@ -56,7 +56,7 @@ export type OutputEvent =
   | { type: 'committed'; rows: OutputOffsets }
   | { type: 'rolled-up'; stream: OutputStream; bytes: number; rows: number }
   | { type: 'paused' }
-  /** isTransient: the object store or the database is away. */
+  /** isTransient: the object store or the database is unreachable. */
   | { type: 'failed'; effect: Effect['type']; error: unknown; isTransient: boolean };
 
 /** The driver's inputs to each step. */

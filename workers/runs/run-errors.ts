@@ -4,12 +4,12 @@ import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import type { LostCause, UnsureEnd } from '../host-agent/protocol/run-event.ts';
 import {
-  awaySince,
   comeBackLater,
-  hostAway,
+  findUnreachableSince,
+  hostUnreachable,
   isUnreachable,
   RUN_RETRY_SECONDS,
-} from '../ssh/host-away.ts';
+} from '../ssh/host-unreachable.ts';
 import type { RunOutcome } from './run-state.ts';
 
 /** The host denies access: trying again does not help, and what runs there runs on. */
@@ -21,8 +21,8 @@ const ACCESS_DENIED: ErrorCode[] = [
   'session_not_found',
 ];
 
-/** Whether work beside a run failed because the host is away, and not for what it read there. */
-export function isAway({ job }: JobContext, error: unknown): boolean {
+/** Whether work beside a run failed because the host is unreachable, and not for what it read there. */
+export function isRunUnreachable({ job }: JobContext, error: unknown): boolean {
   if (!mayRunOnHost(job) || !isUnreachable(error)) return false;
   const { code } = error as WindlassError;
   return code !== 'remote_connection_failed' || job.unreachableSince !== null;
@@ -30,10 +30,14 @@ export function isAway({ job }: JobContext, error: unknown): boolean {
 
 /**
  * The error for such work: releases the job, so that another attempt follows the run, or gives the run up after too
- * long. `awayAtStart`: since when the host was away at the start of the attempt.
+ * long. `unreachableAtStart`: since when the host was unreachable at the start of the attempt.
  */
-export function followLater({ job }: JobContext, error: unknown, awayAtStart: Date | null): Error {
-  const since = awaySince(job.unreachableSince, error, awayAtStart);
+export function followLater(
+  { job }: JobContext,
+  error: unknown,
+  unreachableAtStart: Date | null,
+): Error {
+  const since = findUnreachableSince(job.unreachableSince, error, unreachableAtStart);
   return comeBackLater(since, RUN_RETRY_SECONDS, () =>
     toError({ type: 'unreachable' }, { isCancelled: false, limit: undefined }),
   );
@@ -67,7 +71,7 @@ export function toError(
     case 'reconnect':
       return new WindlassError('remote_connection_failed', { detail: outcome.why });
     case 'release':
-      return hostAway(RUN_RETRY_SECONDS);
+      return hostUnreachable(RUN_RETRY_SECONDS);
   }
 }
 

@@ -9,7 +9,11 @@ import { ReleaseJob } from '../engine/release-job.ts';
 import type { AgentClient, RunRequest } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import type { CommandDefaults } from '../ssh/command-defaults.ts';
-import { awaySince, isAwayTooLong, isUnreachable } from '../ssh/host-away.ts';
+import {
+  findUnreachableSince,
+  isUnreachable,
+  isUnreachableTooLong,
+} from '../ssh/host-unreachable.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { CommandSink } from './command-sink.ts';
@@ -75,8 +79,8 @@ class Run {
   readonly #sink: CommandSink;
   /** Signals that may abort with a cancel or a limit. */
   readonly #sources: AbortSignal[];
-  /** Since when the host was away as the attempt began. */
-  readonly #foundAwaySince: Date | null;
+  /** Since when the host was unreachable as the attempt began. */
+  readonly #foundUnreachableSince: Date | null;
   #state: RunState;
   #connection: Connection | undefined;
   /** Aborted when the phase changes. */
@@ -84,7 +88,7 @@ class Run {
 
   constructor(context: SessionContext, request: Requested, sink: CommandSink) {
     this.#context = context;
-    this.#foundAwaySince = context.job.unreachableSince;
+    this.#foundUnreachableSince = context.job.unreachableSince;
     this.#request = request;
     this.#sink = sink;
     this.#sources = [context.signal, sink.limit];
@@ -137,8 +141,12 @@ class Run {
 
   /** Releases the job of an unreachable host, so that its slot serves others, or gives the run up. */
   async yieldSlot(error: unknown): Promise<RunEnd> {
-    const since = awaySince(this.#context.job.unreachableSince, error, this.#foundAwaySince);
-    this.#dispatch({ type: 'unreachable', isTooLong: isAwayTooLong(since) });
+    const since = findUnreachableSince(
+      this.#context.job.unreachableSince,
+      error,
+      this.#foundUnreachableSince,
+    );
+    this.#dispatch({ type: 'unreachable', isTooLong: isUnreachableTooLong(since) });
     if (this.#state.outcome?.type === 'release')
       await this.#context.updateVisibly({ unreachableSince: since });
     return this.#settle(this.#state.outcome);

@@ -66,7 +66,7 @@ export type RunInput =
   | ({ type: 'stopAnswered' } & StopAnswer)
   /** The host has not stopped the run within the stop deadline. */
   | { type: 'stopOverdue' }
-  /** The host stayed away for as long as a connection is tried; `isTooLong`: for hours. */
+  /** The host stayed unreachable for as long as a connection is tried; `isTooLong`: for hours. */
   | { type: 'unreachable'; isTooLong: boolean };
 
 /**

@@ -3,7 +3,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { CircuitBreaker, CircuitBreakers } from './circuit-breaker.ts';
 import { DroppedBeforeLogin } from './dial.ts';
 
-const away = () => new WindlassError('remote_connection_failed', { detail: 'refused.' });
+const unreachable = () => new WindlassError('remote_connection_failed', { detail: 'refused.' });
 const never = () => new AbortController().signal;
 
 /** Attempts that end when the test says so. */
@@ -20,7 +20,7 @@ class Attempts {
 
 async function openCircuit(breaker: CircuitBreaker): Promise<void> {
   while (breaker.state === 'closed')
-    await breaker.execute(() => Promise.reject(away()), never()).catch(() => 'as it should');
+    await breaker.execute(() => Promise.reject(unreachable()), never()).catch(() => 'as it should');
 }
 
 const settled = () => new Promise(resolve => setImmediate(resolve));
@@ -45,7 +45,7 @@ test('while the circuit is open one attempt is the probe, and all others fail wi
     Array.from({ length: 20 }, () => breaker.execute(attempts.make, never())),
   );
   await expect.poll(() => attempts.made, { timeout: 10_000 }).toBe(1);
-  const error = away();
+  const error = unreachable();
   attempts.open[0]?.fail(error);
   expect(await crowd).toEqual(
     Array.from({ length: 20 }, () => ({ status: 'rejected', reason: error })),
@@ -75,7 +75,7 @@ test('attempts that fail together open the circuit once', async () => {
     Array.from({ length: 4 }, () => breaker.execute(attempts.make, never())),
   );
   await settled();
-  for (const attempt of attempts.open) attempt.fail(away());
+  for (const attempt of attempts.open) attempt.fail(unreachable());
   await crowd;
   expect(breaker.state).toBe('open');
   const probe = new Attempts();
@@ -137,7 +137,9 @@ test.each([
   const breaker = new CircuitBreaker(4);
   const cause = dropped && new DroppedBeforeLogin('closed');
   const fail = () =>
-    Promise.reject(new WindlassError('remote_connection_failed', { detail: 'away.', cause }));
+    Promise.reject(
+      new WindlassError('remote_connection_failed', { detail: 'unreachable.', cause }),
+    );
   const probes: number[] = [];
   const attempt = () => {
     probes.push(performance.now());

@@ -157,7 +157,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
     });
   });
 
-  test('a host that is away behind its jump host is named, and so is a jump host that is away', async () => {
+  test('a host that is unreachable behind its jump host is named, and so is a jump host that is unreachable', async () => {
     await machines.inner.down();
     try {
       await expect(connectHere(through(['outer', 'inner']), patient)).rejects.toMatchObject({

@@ -24,8 +24,11 @@ function follow(outage: Outage, steps: Step[]): NextTry | undefined {
   return next;
 }
 
-const begin = ({ awayMs = 0, kind = 'command' } = {}) =>
-  new Outage({ kind, unreachableSince: awayMs > 0 ? new Date(Date.now() - awayMs) : null });
+const begin = ({ unreachableMs = 0, kind = 'command' } = {}) =>
+  new Outage({
+    kind,
+    unreachableSince: unreachableMs > 0 ? new Date(Date.now() - unreachableMs) : null,
+  });
 
 test.each<[what: string, next: string, steps: Step[], job?: Parameters<typeof begin>[0]]>([
   ['a first failure', 'try', ['fails']],
@@ -33,10 +36,15 @@ test.each<[what: string, next: string, steps: Step[], job?: Parameters<typeof be
   ['more', 'yield', ['fails', 4_001, 'fails']],
   ['more, in a job that would lose its work', 'try', ['fails', 60_000, 'fails'], { kind: 'video' }],
   ['a minute, in such a job', 'throw', ['fails', 60_001, 'fails'], { kind: 'video' }],
-  ['a minute, with earlier attempts', 'throw', [3_001, 'fails'], { awayMs: 57_000 }],
+  ['a minute, with earlier attempts', 'throw', [3_001, 'fails'], { unreachableMs: 57_000 }],
   ['a connection of 5 s', 'yield', [3_000, 'connects', 5_000, 'fails']],
   ['a longer one', 'try', [3_000, 'connects', 5_001, 'fails']],
-  ['a longer one, after earlier attempts', 'try', ['connects', 5_001, 'fails'], { awayMs: 90_000 }],
+  [
+    'a longer one, after earlier attempts',
+    'try',
+    ['connects', 5_001, 'fails'],
+    { unreachableMs: 90_000 },
+  ],
   ['a connection without an answer', 'yield', ['connects', 'is silent']],
   ['20 s without an answer', 'yield', ['connects', 20_000, 'is silent']],
   [
@@ -46,25 +54,30 @@ test.each<[what: string, next: string, steps: Step[], job?: Parameters<typeof be
     { kind: 'video' },
   ],
   [
-    'a host that was away and is silent',
+    'a host that was unreachable and is silent',
     'throw',
     ['connects', 20_000, 'is silent'],
-    { awayMs: 45_000 },
+    { unreachableMs: 45_000 },
   ],
   [
-    'one that was away and answered',
+    'one that was unreachable and answered',
     'yield',
     ['connects', 200_001, 'is silent'],
-    { awayMs: 90_000 },
+    { unreachableMs: 90_000 },
   ],
-  ['a silent host whose user logged in', 'yield', ['logs in', 'is silent'], { awayMs: 90_000 }],
+  [
+    'a silent host whose user logged in',
+    'yield',
+    ['logs in', 'is silent'],
+    { unreachableMs: 90_000 },
+  ],
 ])('after %s: %s', (_what, next, steps, job) => {
   const decided = follow(begin(job), steps);
   expect(typeof decided === 'object' ? 'try' : decided).toBe(next);
 });
 
 test('a login from before the outage does not end it', () => {
-  const outage = begin({ awayMs: 90_000 });
+  const outage = begin({ unreachableMs: 90_000 });
   outage.connected(performance.now() - 100_000);
   expect(outage.failed(SILENT)).toBe('throw');
 });
@@ -79,12 +92,12 @@ test('pauses double up to 4 s, and begin anew after a stable connection', () => 
   random.mockRestore();
 });
 
-test('tells since when the host has been away, and whether it is', () => {
-  const outage = begin({ awayMs: 10_000 });
+test('tells since when the host has been unreachable, and whether it is', () => {
+  const outage = begin({ unreachableMs: 10_000 });
   follow(outage, ['fails', 1_000, 'fails']);
   expect(Date.now() - outage.began.getTime()).toBe(11_000);
-  expect([outage.failures, outage.isHostAway]).toEqual([2, true]);
+  expect([outage.failures, outage.isHostUnreachable]).toEqual([2, true]);
   follow(outage, ['connects', 6_000, 'fails', 1_000]);
   expect(Date.now() - outage.began.getTime()).toBe(1_000);
-  expect([outage.failures, outage.isHostAway]).toEqual([1, false]);
+  expect([outage.failures, outage.isHostUnreachable]).toEqual([1, false]);
 });

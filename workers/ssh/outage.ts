@@ -15,7 +15,7 @@ const LONGEST_PAUSE_MS = 4_000;
 /** What follows a failure: it is thrown, the job yields its slot, or the host is tried again after a pause. */
 export type NextTry = 'throw' | 'yield' | { pauseMs: number };
 
-/** How long the host of a job has been away, over several attempts, and what follows from that. */
+/** How long the host of a job has been unreachable, over several attempts, and what follows from that. */
 export class Outage {
   /** performance.now() when this attempt began to connect, or lost the last stable connection. */
   #since = performance.now();
@@ -25,16 +25,16 @@ export class Outage {
   #connectedAt: number | undefined;
   #wasSilent = false;
   #failures = 0;
-  #isHostAway = true;
+  #isHostUnreachable = true;
 
   constructor({ unreachableSince, kind }: Pick<JobRow, 'unreachableSince' | 'kind'>) {
     this.#earlierMs = unreachableSince ? Date.now() - unreachableSince.getTime() : 0;
-    this.#keepsSlot = findDefinition(kind)?.keepsSlotWhenAway === true;
+    this.#keepsSlot = findDefinition(kind)?.keepsSlotWhenUnreachable === true;
   }
 
-  /** Since when the host has been away. */
+  /** Since when the host has been unreachable. */
   get began(): Date {
-    return new Date(Date.now() - this.#awayMs);
+    return new Date(Date.now() - this.#unreachableMs);
   }
 
   /** Since the last stable connection. */
@@ -43,16 +43,16 @@ export class Outage {
   }
 
   /** Whether the last failure is the host's absence or silence, and not the loss of a connection that worked. */
-  get isHostAway(): boolean {
-    return this.#isHostAway;
+  get isHostUnreachable(): boolean {
+    return this.#isHostUnreachable;
   }
 
   /** `userLoggedInAt`: performance.now() when the session's user made the connection, where only they can. */
   connected(userLoggedInAt?: number): void {
     this.#connectedAt = performance.now();
-    // The host was not away while it waited for its user. One that is silent after the login is.
+    // The host was not unreachable while it waited for its user. One that is silent after the login is.
     const isLoginOfOutage =
-      userLoggedInAt !== undefined && this.#connectedAt - userLoggedInAt < this.#awayMs;
+      userLoggedInAt !== undefined && this.#connectedAt - userLoggedInAt < this.#unreachableMs;
     if (isLoginOfOutage) this.#earlierMs = 0;
   }
 
@@ -61,21 +61,21 @@ export class Outage {
     const connectedAt = this.#connectedAt;
     this.#connectedAt = undefined;
     const isSilent = connectedAt !== undefined && isUnanswered(error);
-    const wasAway = this.#wasSilent || this.#earlierMs > 0;
+    const wasUnreachable = this.#wasSilent || this.#earlierMs > 0;
     this.#wasSilent = isSilent;
-    this.#isHostAway = connectedAt === undefined || isSilent;
-    const stableMs = isSilent && wasAway ? ANSWERED_MS : STABLE_MS;
+    this.#isHostUnreachable = connectedAt === undefined || isSilent;
+    const stableMs = isSilent && wasUnreachable ? ANSWERED_MS : STABLE_MS;
     if (connectedAt !== undefined && performance.now() - connectedAt > stableMs) this.#begin();
     const pauseMs = Math.min(250 * 2 ** this.#failures, LONGEST_PAUSE_MS);
     this.#failures++;
-    if (this.#awayMs > CONNECT_FOR_MS) return 'throw';
+    if (this.#unreachableMs > CONNECT_FOR_MS) return 'throw';
     const isLong = isSilent || performance.now() - this.#since > KEEP_SLOT_MS;
     if (isLong && !this.#keepsSlot) return 'yield';
     // Jittered, so that the jobs of a host that comes back do not all connect at once.
     return { pauseMs: pauseMs * (0.5 + Math.random()) };
   }
 
-  get #awayMs(): number {
+  get #unreachableMs(): number {
     return this.#earlierMs + performance.now() - this.#since;
   }
 

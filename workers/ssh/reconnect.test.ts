@@ -7,16 +7,16 @@ import type { PooledConnection } from './pooled-connection.ts';
 import { withSession } from './reconnect.ts';
 import type { RemoteSession } from './remote-session.ts';
 
-const AWAY_MS = 90_000;
+const UNREACHABLE_MS = 90_000;
 const silent = new WindlassError('remote_connection_failed', { cause: new NoAnswer('silent') });
 
-/** Works once over a connection that is so old, after the host was away for 90 s. */
+/** Works once over a connection that is so old, after the host was unreachable for 90 s. */
 function workOnce({ age, wasAsked }: { age: number; wasAsked: boolean }) {
   const session = { connectedAt: performance.now() - age } as RemoteSession;
   const job = {
     queue: 'remote',
     kind: 'copy',
-    unreachableSince: new Date(Date.now() - AWAY_MS),
+    unreachableSince: new Date(Date.now() - UNREACHABLE_MS),
   };
   const context = makeJobContext<'copy'>({
     job,
@@ -37,8 +37,8 @@ test('the time until a user has logged in is not time that the host was silent',
 });
 
 test.each([
-  ['a host that stays silent after its login', { age: AWAY_MS + 10_000, wasAsked: true }],
-  ['a host that was away, and whose login asks nobody', { age: 10, wasAsked: false }],
+  ['a host that stays silent after its login', { age: UNREACHABLE_MS + 10_000, wasAsked: true }],
+  ['a host that was unreachable, and whose login asks nobody', { age: 10, wasAsked: false }],
 ])('the time of %s counts', async (_host, given) => {
   await expect(workOnce(given)).rejects.toBe(silent);
 });

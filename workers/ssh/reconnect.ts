@@ -3,7 +3,7 @@ import { mayRunOnHost } from '../../shared/jobs/run-intent.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { SessionContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import { hostAway, isReconnectRequired } from './host-away.ts';
+import { hostUnreachable, isReconnectRequired } from './host-unreachable.ts';
 import { Outage } from './outage.ts';
 import type { RemoteSession } from './remote-session.ts';
 import { placeOfLogin } from './session-logins.ts';
@@ -25,7 +25,7 @@ export function hasAgent({ worker, sid }: SessionContext): Promise<boolean> {
 
 /**
  * Calls `work` with the session's connection, and again over a new one when that is lost. Throws the signal's reason,
- * or ReleaseJob for a few seconds while the host stays away.
+ * or ReleaseJob for a few seconds while the host stays unreachable.
  */
 export async function withSession<T>(
   context: SessionContext,
@@ -59,8 +59,8 @@ async function judge(context: SessionContext, outage: Outage, error: unknown): P
     if (!job.unreachableSince) await updateVisibly({ unreachableSince: outage.began });
   };
   if (next === 'throw') {
-    // From this, a follower of the run learns that the host is away.
-    if (outage.isHostAway && mayRunOnHost(job)) await record();
+    // From this, a follower of the run learns that the host is unreachable.
+    if (outage.isHostUnreachable && mayRunOnHost(job)) await record();
     throw error;
   }
   const tries = outage.failures - 1;
@@ -69,7 +69,7 @@ async function judge(context: SessionContext, outage: Outage, error: unknown): P
   log[isFirst ? 'info' : 'debug']({ err: error, tries }, 'connecting again');
   if (next !== 'yield') return next.pauseMs;
   await record();
-  throw hostAway(2 + Math.random() * 4);
+  throw hostUnreachable(2 + Math.random() * 4);
 }
 
 const isRetryable = (error: unknown) => error instanceof WindlassError && error.retryable;

@@ -50,7 +50,10 @@ export class OrphanCollector {
     } catch (error) {
       this.#endPass(RETRY_MS);
       if (!isUnavailable(error)) throw error;
-      this.#context.log.debug({ err: error }, 'the object store is away: garbage collection waits');
+      this.#context.log.debug(
+        { err: error },
+        'the object store is unreachable: garbage collection waits',
+      );
     }
   }
 

@@ -41,7 +41,7 @@ export class DeletionSweep {
         if ((await this.#deleteBatch()) < BATCH) return;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      log.debug({ err: error }, 'the object store is away: pending deletions wait');
+      log.debug({ err: error }, 'the object store is unreachable: pending deletions wait');
     }
   }
 
@@ -95,7 +95,7 @@ export class DeletionSweep {
       });
   }
 
-  /** Returns false where the store works and does not remove this object. Throws where it is away. */
+  /** Returns false where the store works and does not remove this object. Throws where it is unreachable. */
   async #remove(object: string): Promise<boolean> {
     const { log, objects } = this.#context;
     try {

@@ -50,7 +50,7 @@ test('a step that fails is logged and run again, and the others run', async () =
   );
 });
 
-test('a database that is away fills no log: the heartbeat tells of it', async () => {
+test('a database that is unreachable fills no log: the heartbeat tells of it', async () => {
   const { runs, logged } = start({
     failing: async () => {
       throw Object.assign(new Error('write CONNECTION_CLOSED'), { code: 'CONNECTION_CLOSED' });

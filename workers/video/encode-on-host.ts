@@ -2,7 +2,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import type { JobContext } from '../context.ts';
 import type { AgentClient } from '../host-agent/client.ts';
-import { isAway } from '../runs/run-errors.ts';
+import { isRunUnreachable } from '../runs/run-errors.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
@@ -104,7 +104,7 @@ function planHostEncode(
   return { script, size, seconds: limits.seconds };
 }
 
-/** Aborts `unusable` where no video can be made of the frames; a host that is away says nothing of them. */
+/** Aborts `unusable` where no video can be made of the frames; a host that is unreachable says nothing of them. */
 async function validateMeanwhile(
   context: VideoContext,
   frames: readonly Frame[],
@@ -117,7 +117,7 @@ async function validateMeanwhile(
     if (problem) unusable.abort(problem);
     return validator;
   } catch (error) {
-    if (!isAway(context, error)) unusable.abort(error);
+    if (!isRunUnreachable(context, error)) unusable.abort(error);
     throw error;
   }
 }
@@ -138,7 +138,7 @@ async function judge(
   // If both failed, the error of the run also tells what becomes of it.
   if (ran.status === 'rejected') throw ran.reason;
   unusable.throwIfAborted();
-  // Reads what was missed while the host was away.
+  // Reads what was missed while the host was unreachable.
   return limitInspection(context, limited => inspectFrames(limited, frames));
 }
 

@@ -1,6 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
-import { followLater, isAway } from '../runs/run-errors.ts';
+import { followLater, isRunUnreachable } from '../runs/run-errors.ts';
 import { type ChosenFrames, chooseFrames } from './choose-frames.ts';
 import { encodeInWorker } from './encode-in-worker.ts';
 import { encodeOnHost, findHostEncoder } from './encode-on-host.ts';
@@ -66,13 +66,13 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
 const examine = (context: VideoContext, { frames }: Frames) =>
   limitInspection(context, limited => examineFrames(limited, frames));
 
-/** A host that is away while it encodes, or has encoded, is waited for. */
+/** A host that is unreachable while it encodes, or has encoded, is waited for. */
 async function followOnHost(context: VideoContext, video: Frames): ReturnType<Way> {
   const found = context.job.unreachableSince;
   try {
     return await onHost(context, video);
   } catch (error) {
-    throw isAway(context, error) ? followLater(context, error, found) : error;
+    throw isRunUnreachable(context, error) ? followLater(context, error, found) : error;
   }
 }
 

@@ -61,7 +61,7 @@ export const badToken = (what: string) =>
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
   });
 
-/** Codes of what a provider may answer where it is broken or away. */
+/** Codes of what a provider may answer where it is broken or unreachable. */
 const UNREACHABLE = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_ABORT',

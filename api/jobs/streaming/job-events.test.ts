@@ -28,11 +28,11 @@ async function* pieces() {
 
 test('what is sent is as described, and nothing besides', async () => {
   const running = toUpdate(RUNNING as unknown as Row);
-  const away = { ...RUNNING, progress: null, unreachableSince: new Date(), finished: null };
+  const unreachable = { ...RUNNING, progress: null, unreachableSince: new Date(), finished: null };
   const failed = toUpdate({ ...RUNNING, state: 'failed', error: ERROR } as unknown as Row);
   const frames = [
     encodeEvent('state', START, running.state),
-    encodeEvent('state', START, toUpdate(away as unknown as Row).state),
+    encodeEvent('state', START, toUpdate(unreachable as unknown as Row).state),
     encodeEvent('progress', START, running.progress ?? ''),
     encodeEvent('state', START, failed.state),
     encodeEnd(START),

@@ -18,7 +18,7 @@ interface Finding {
 /** `windlass doctor`: what is wrong, and the next step. Ends with status 1 if something is. */
 export async function examine({ json }: { json?: boolean }): Promise<void> {
   const service = await findService();
-  // Without retries: whether the service is away is the question.
+  // Without retries: whether the service is unreachable is the question.
   const windlass = connectTo({ ...service, patience: 2 });
   let isWell = true;
   for await (const { what, problem } of examineService(windlass, service.url)) {

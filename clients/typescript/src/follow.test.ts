@@ -139,7 +139,7 @@ test('bytes that were left out are an error, not a gap', async () => {
   await expect(following.chunks().next()).rejects.toThrow('7 bytes from 0 on were left out');
 });
 
-test('204 ends it, a refusal is an error, and a service that is away is asked again', async () => {
+test('204 ends it, a refusal is an error, and a service that is unreachable is asked again', async () => {
   const answers = [503, 502, 204];
   const following = await follow((_req, res) => {
     res.writeHead(answers.shift() ?? 500).end();

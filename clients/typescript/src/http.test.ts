@@ -71,7 +71,7 @@ function connect(options: Partial<ConnectionOptions> = {}) {
 }
 const launch = { body: { sid: 's', command: 'true' } };
 
-test('a GET is sent again where its answer is lost, in the middle too, or the service is away', async () => {
+test('a GET is sent again where its answer is lost, in the middle too, or the service is unreachable', async () => {
   answers = [cut, cutInBody];
   const { api } = connect();
   expect(
@@ -134,9 +134,9 @@ test('the time of requests that nobody answers counts for the patience', async (
 
 test('a service that never answered is given up soon, unless patience is asked for', async () => {
   vi.useFakeTimers();
-  let isAway = true;
+  let isUnreachable = true;
   const fetch = async () => {
-    if (isAway) throw new TypeError('refused');
+    if (isUnreachable) throw new TypeError('refused');
     return Response.json({});
   };
   const secondsOf = async (http: Http) => {
@@ -149,9 +149,9 @@ test('a service that never answered is given up soon, unless patience is asked f
   try {
     const { http } = connect({ fetch });
     expect(await secondsOf(http)).toBeLessThan(10);
-    isAway = false;
+    isUnreachable = false;
     await http.request('/api/jobs', {});
-    isAway = true;
+    isUnreachable = true;
     expect(await secondsOf(http)).toBeGreaterThan(100);
     expect(await secondsOf(connect({ fetch, patience: 60 }).http)).toBeGreaterThan(50);
   } finally {

@@ -1690,7 +1690,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether the service can serve, and what is away
+         * Whether the service can serve, and what is unreachable
          * @description Ready: what requests need answers. `degraded` names what works in part, such as work that no worker does.
          */
         get: operations["checkReadiness"];

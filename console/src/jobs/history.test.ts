@@ -21,7 +21,7 @@ test('a job waits, and then it runs', () => {
   expect(hadTrouble(events)).toBe(false);
 });
 
-test('a worker is lost, another one takes the job, and its host goes away and comes back', () => {
+test('a worker is lost, another one takes the job, and its host becomes unreachable and comes back', () => {
   const events = [
     at(0, 'queued'),
     at(1, 'claimed', 'a'),
@@ -37,7 +37,7 @@ test('a worker is lost, another one takes the job, and its host goes away and co
     ['running', 1, 11, 'a'],
     ['waiting', 11, 12],
     ['running', 12, 20, 'b'],
-    ['away', 20, 50],
+    ['unreachable', 20, 50],
     ['running', 50, 61, 'c'],
   ]);
   const segments = toSegments(events, 0);
@@ -58,7 +58,7 @@ test('a job ends as its record says, where its history does not tell the end yet
   expect(ran).toMatchObject({ phase: 'running', from: 2_000, to: 9_000 });
 });
 
-test('each worker that had a job is an attempt, through all times in which its host was away', () => {
+test('each worker that had a job is an attempt, through all times in which its host was unreachable', () => {
   const events = [
     ...[at(0, 'queued'), at(1, 'claimed', 'a'), at(4, 'host_unreachable', 'a')],
     ...[at(6, 'reconnected', 'a'), at(11, 'lease_lost', 'a'), at(12, 'claimed', 'b')],

@@ -21,8 +21,8 @@ interface JobTimes {
   worker: string | null;
 }
 
-/** What a job did for a time: it waits for a worker, a worker has it, or its host is away. */
-export type Phase = 'waiting' | 'running' | 'away';
+/** What a job did for a time: it waits for a worker, a worker has it, or its host is unreachable. */
+export type Phase = 'waiting' | 'running' | 'unreachable';
 
 export interface Segment {
   phase: Phase;
@@ -37,7 +37,7 @@ const BEGINS: Partial<Record<HistoryEvent['event'], Phase>> = {
   claimed: 'running',
   running: 'running',
   lease_lost: 'waiting',
-  host_unreachable: 'away',
+  host_unreachable: 'unreachable',
   reconnected: 'running',
 };
 
@@ -93,14 +93,14 @@ export interface Attempt {
   end: 'lost' | 'open' | 'last';
 }
 
-/** Which workers had a job, one after the other, and for how long; its host may have been away meanwhile. */
+/** Which workers had a job, one after the other, and for how long; its host may have been unreachable meanwhile. */
 export function toAttempts(segments: Segment[], isEnded: boolean): Attempt[] {
   const attempts: Attempt[] = [];
   for (const { phase, from, to, worker } of segments) {
     const last = attempts.at(-1);
     if (phase === 'waiting') {
       if (last) last.end = 'lost';
-    } else if (last && last.end !== 'lost' && (phase === 'away' || last.worker === worker))
+    } else if (last && last.end !== 'lost' && (phase === 'unreachable' || last.worker === worker))
       last.to = to;
     else {
       if (last) last.end = 'lost';

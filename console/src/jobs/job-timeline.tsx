@@ -30,7 +30,7 @@ export function JobTimeline({ job }: { job: ListedJob }) {
   const events = data ?? eventsOfRecord(job);
   const segments = toSegments(events, now, job.finished);
   const isOpen = !isEnded(job);
-  const away = timeIn(segments, 'away');
+  const unreachable = timeIn(segments, 'unreachable');
   const attempts = toAttempts(segments, !isOpen);
   const state = exitStatus(job) ? 'failed' : job.state;
   return (
@@ -51,10 +51,10 @@ export function JobTimeline({ job }: { job: ListedJob }) {
             {formatDuration(timeIn(segments, 'running'), isOpen)}
           </li>
         )}
-        {away > 0 && (
+        {unreachable > 0 && (
           <li class="timeline-step">
-            <span class="timeline-what">Host away</span>
-            {formatDuration(away)}
+            <span class="timeline-what">Host unreachable</span>
+            {formatDuration(unreachable)}
           </li>
         )}
         {attempts.length > 0 && (

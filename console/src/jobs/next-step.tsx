@@ -36,7 +36,7 @@ export function NextStep({ job, user }: { job: ListedJob; user: CurrentUser }) {
         goes on. <Link href={`/run?session=${session.sid}`}>Log in again</Link>
       </p>
     );
-  if (toSegments(events, now).at(-1)?.phase === 'away')
+  if (toSegments(events, now).at(-1)?.phase === 'unreachable')
     return (
       <p class="notice" data-look="error">
         {job.host} cannot be reached just now. What runs there goes on, and it is asked again and

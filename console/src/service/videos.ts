@@ -26,7 +26,7 @@ export interface CachePlace {
   key: string;
 }
 
-export type Loss = 'gone' | 'logged out' | 'away';
+export type Loss = 'gone' | 'logged out' | 'unreachable';
 
 /** Why the bytes of a video do not come; undefined where they do. */
 export async function findLoss(address: string): Promise<Loss | undefined> {
@@ -36,7 +36,7 @@ export async function findLoss(address: string): Promise<Loss | undefined> {
   await answer?.body?.cancel();
   if (answer?.status === 404) return 'gone';
   if (answer?.ok) return undefined;
-  if (answer?.status !== 401) return 'away';
+  if (answer?.status !== 401) return 'unreachable';
   await queries.invalidateQueries({ queryKey: ['user'] });
   return 'logged out';
 }

@@ -17,7 +17,7 @@ const FAILURES = {
     what: 'Your login has ended.',
     next: 'Load this page again once you are logged in.',
   },
-  away: {
+  unreachable: {
     what: 'The service does not send it now.',
     next: 'Load this page again in a minute.',
   },
@@ -87,7 +87,7 @@ export function Player({
     const isCut = video.current?.error?.code === MediaError.MEDIA_ERR_NETWORK;
     const loss = await findLoss(address);
     // The link may be there again.
-    setFailure(loss ?? (isCut ? 'away' : 'not played'));
+    setFailure(loss ?? (isCut ? 'unreachable' : 'not played'));
     if (loss === 'gone') onGone?.();
   };
   const toggle = () => {

@@ -15,7 +15,7 @@ import type { StoredError } from '../../errors/errors.ts';
 import {
   hasEnded,
   hasSlot,
-  IS_AWAY,
+  IS_UNREACHABLE,
   isOpenByOwner,
   isWaiting,
   leavesUnremoved,
@@ -112,9 +112,9 @@ export const jobs = pgTable(
     runRemoved: boolean().notNull().default(false),
   },
   table => [
-    // Waiting jobs by owner: those whose host is away apart, released ones by their due time.
+    // Waiting jobs by owner: those whose host is unreachable apart, released ones by their due time.
     index('jobs_waiting_by_owner')
-      .on(table.queue, table.owner, sql.raw(IS_AWAY), table.notBefore, table.id)
+      .on(table.queue, table.owner, sql.raw(IS_UNREACHABLE), table.notBefore, table.id)
       .where(isWaiting)
       .concurrently(),
     // What has a slot: never more rows than there are slots.

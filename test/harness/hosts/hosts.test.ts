@@ -97,7 +97,7 @@ describeUnless(missingPrograms('sshd'), 'an sshd for the current user', () => {
     client.end();
   });
 
-  test('goes away and comes back on its port with its key; commands live on until stop', async () => {
+  test('becomes unreachable and comes back on its port with its key; commands live on until stop', async () => {
     const client = await login({ ...host, password: undefined });
     const pid = await print(client, 'setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo $!');
     const closed = new Promise<void>(settle => client.once('close', () => settle()));
@@ -190,7 +190,7 @@ describeUnless(missingPrograms('redis-server'), 'a Redis', () => {
   });
   afterAll(() => redis?.stop());
 
-  test('is flushed, goes away and comes back empty on its port', async () => {
+  test('is flushed, becomes unreachable and comes back empty on its port', async () => {
     const client = new Redis(redis.url);
     client.on('error', () => {});
     await client.set('a', 'b');

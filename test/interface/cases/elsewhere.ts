@@ -8,7 +8,7 @@ const held = (file: string, test: string): Elsewhere => ({ file: `test/${file}.t
 
 /**
  * Promises that one service at rest cannot show: they take a time-out, a limit that would be in the way of the other
- * cases, or a server that is away. Each with the tests that hold it.
+ * cases, or a server that is unreachable. Each with the tests that hold it.
  */
 export const ELSEWHERE: Record<string, Elsewhere[]> = {
   'Everywhere: 408 for a request that comes too slowly': [
@@ -155,7 +155,7 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
       held('remote/remote-sessions', 'the credential of a session that was ended is erased'),
       held(
         'remote/remote-sessions',
-        'where its host is away the credential is kept to clean up there, for ten minutes',
+        'where its host is unreachable the credential is kept to clean up there, for ten minutes',
       ),
     ],
   'Remote sessions: launches held by a process that stops are answered 202': [

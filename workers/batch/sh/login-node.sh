@@ -132,7 +132,7 @@ read_output() {
 # remove JOB [NAME]: removes all submissions of the job but NAME. A job that begins later finds no fence, and runs
 # nothing.
 remove() {
-  [ -d "$windlass_base/." ] || return # nothing is found where the home is away
+  [ -d "$windlass_base/." ] || return # nothing is found where the home is unreachable
   for windlass_dir in "$windlass_base/$1"-*; do
     if [ "$windlass_dir" != "$windlass_base/${2-}" ]; then rm -rf "$windlass_dir"; fi
   done

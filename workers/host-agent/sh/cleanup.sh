@@ -40,7 +40,7 @@ end_orphans() {
   done
 }
 
-# has_no_claim: whether the attempt in $dir has no claim, rather than a home that is away.
+# has_no_claim: whether the attempt in $dir has no claim, rather than a home that is unreachable.
 has_no_claim() {
   [ ! -e "$dir/claim" ] && { read -r pid its_start <"$dir/waiter"; } 2>/dev/null && [ ! -e "$dir/claim" ]
 }

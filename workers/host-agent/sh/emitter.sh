@@ -90,7 +90,7 @@ check_run() {
   case $run_state in
   running)
     keep_supervised
-    # Its child could not tell, for the home was away just then.
+    # Its child could not tell, for the home was unreachable just then.
     if [ "$state" = w ]; then on_started "$1"; fi
     ;;
   ended) finish_run "$1" "$code" "$out" "$err" ;;

@@ -59,8 +59,8 @@ lacks() {
   case $nl$names$nl in *"$nl${1##*/}$nl"*) return 1 ;; esac
 }
 
-# require_listing: aborts the serve while the home is away: nothing of it is lost. False if this run's files were removed,
-# and do not come back within a second.
+# require_listing: aborts the serve while the home is unreachable: nothing of it is lost. False if this run's files were
+# removed, and do not come back within a second.
 require_listing() {
   tries=0
   until is_listed; do

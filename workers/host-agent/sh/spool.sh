@@ -86,7 +86,7 @@ measure_segment() {
   done
 }
 
-# cannot_make_segment: whether the disk is full for a new file. Otherwise the home was away when a dd was to make its
+# cannot_make_segment: whether the disk is full for a new file. Otherwise the home was unreachable when a dd was to make its
 # segment, or the dd did not start; it has read nothing. Not by the segment itself, which a reader would open.
 cannot_make_segment() {
   if { true >"$dir/probe"; } 2>/dev/null; then
@@ -196,7 +196,7 @@ find_cut() {
   done
 }
 
-# is_removed: whether the attempt's directory was removed, and is not merely away with the home. Linux tells from an
+# is_removed: whether the attempt's directory was removed, and is not merely unreachable with the home. Linux tells from an
 # open file that it was removed, without asking the disk.
 is_removed() {
   if { read -r self _ </proc/self/stat; } 2>/dev/null; then
@@ -207,7 +207,7 @@ is_removed() {
   [ ! -d "$dir" ]
 }
 
-# await_home: waits a second for a home that is away; ends this process after an hour in all.
+# await_home: waits a second for a home that is unreachable; ends this process after an hour in all.
 await_home() {
   outage=$((outage + 1))
   if [ $outage -gt 3600 ]; then exit 1; fi

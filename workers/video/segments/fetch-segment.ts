@@ -12,7 +12,7 @@ interface FetchOptions {
   signal: AbortSignal;
 }
 
-/** Copies a segment from the object store; starts over if that goes away meanwhile. */
+/** Copies a segment from the object store; starts over if that becomes unreachable meanwhile. */
 export async function fetchSegment(
   objects: ObjectStore,
   { object, path, keepFree, signal }: FetchOptions,

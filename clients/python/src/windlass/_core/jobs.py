@@ -63,7 +63,7 @@ async def wait_for_job(
             # What was never reached is told as such, and so is what the client has no patience with.
             is_over = within is not None and within <= api.patience_seconds and api.was_reached
             if not (is_over and (isinstance(error, Unreachable) or is_passing(error.status or 0))):
-                # A proxy answers for a service that is away.
+                # A proxy answers for a service that is unreachable.
                 if isinstance(error, Unreachable) or is_passing(error.status or 0):
                     raise name_job(error, job) from None
                 raise

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import { awaySince, comeBackLater } from './host-away.ts';
+import { comeBackLater, findUnreachableSince } from './host-unreachable.ts';
 
 test('a login ends no outage where the agent cannot start after it', () => {
   const found = new Date('2026-01-01');
-  const since = (code: ErrorCode) => awaySince(null, new WindlassError(code), found);
+  const since = (code: ErrorCode) => findUnreachableSince(null, new WindlassError(code), found);
   expect(since('agent_startup_failed')).toBe(found);
   expect(since('startup_files_print')).toBe(found);
   expect(since('remote_connection_failed')).not.toBe(found);
   expect(since('reconnect_required')).not.toBe(found);
 });
 
-test('a job whose host is away is released, and given up after 12 h', () => {
+test('a job whose host is unreachable is released, and given up after 12 h', () => {
   const givenUp = new Error('given up');
   const after = (hours: number) => {
     const since = new Date(Date.now() - hours * 3_600_000);

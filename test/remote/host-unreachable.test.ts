@@ -20,7 +20,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const NO_CONNECTION = 'waiting: there is no connection to the host';
 
-describeStack(missingPrograms('sshd'), 'a host that is away', form => {
+describeStack(missingPrograms('sshd'), 'a host that is unreachable', form => {
   const good = useStarted(() => startTestSshd());
   const { client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '2' } });
   beforeAll(async () => {
@@ -46,14 +46,14 @@ describeStack(missingPrograms('sshd'), 'a host that is away', form => {
     const histories = await Promise.all(waiting.map(job => historyOf(client, job.id)));
     const events = histories.map(history => history.map(({ event }) => event).join(' '));
     // Some were not claimed before the host was back.
-    const away = events.filter(told => told !== 'queued claimed sent ended');
-    expect(new Set(away)).toEqual(
+    const unreachable = events.filter(told => told !== 'queued claimed sent ended');
+    expect(new Set(unreachable)).toEqual(
       new Set(['queued claimed host_unreachable reconnected sent ended']),
     );
   });
 });
 
-describeStack(missingPrograms('sshd'), 'a host that is away for a while', form => {
+describeStack(missingPrograms('sshd'), 'a host that is unreachable for a while', form => {
   const { client, sshd, stack } = useRemoteStack(form);
   const line = useStarted(startCommandLine);
 
@@ -75,13 +75,13 @@ describeStack(missingPrograms('sshd'), 'a host that is away for a while', form =
     };
     await sshd.down();
     await waitFor(() => follower.said.stderr !== '', { what: 'the reason', timeoutMs: 60_000 });
-    const away = await record();
-    expect(away.job).toMatchObject({ state: 'running', message: NO_CONNECTION });
+    const unreachable = await record();
+    expect(unreachable.job).toMatchObject({ state: 'running', message: NO_CONNECTION });
     await sshd.up();
     const back = async () => (await record()).job.message === null;
     await waitFor(back, { what: 'the connection', timeoutMs: 30_000 });
     // A poll with the tag of before is not answered 304.
-    expect((await record()).tag).not.toBe(away.tag);
+    expect((await record()).tag).not.toBe(unreachable.tag);
     writeFileSync(join(sshd.home, 'go'), '');
     expect(await follower.ended).toEqual({
       code: 0,

@@ -27,16 +27,16 @@ export const isReconnectRequired = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'reconnect_required';
 
 /**
- * Since when a run's host is away. A login resets that, so if then the agent cannot start, it is `awayAtStart`, what the
- * attempt found. While the user has to log in again it does not count: that may be a weekend.
+ * Since when a run's host is unreachable. A login resets that, so if then the agent cannot start, it is `unreachableAtStart`,
+ * what the attempt found. While the user has to log in again it does not count: that may be a weekend.
  */
-export function awaySince(
+export function findUnreachableSince(
   unreachableSince: Date | null,
   error: unknown,
-  awayAtStart?: Date | null,
+  unreachableAtStart?: Date | null,
 ): Date {
   if (isReconnectRequired(error)) return new Date();
-  const before = isAfterLogin(error) || isUnanswered(error) ? awayAtStart : null;
+  const before = isAfterLogin(error) || isUnanswered(error) ? unreachableAtStart : null;
   return unreachableSince ?? before ?? new Date();
 }
 
@@ -44,12 +44,14 @@ const isAfterLogin = (error: unknown) =>
   error instanceof WindlassError && AFTER_LOGIN.includes(error.code);
 
 /** Whether what runs on the host is given up, which cannot be reached since then. */
-export const isAwayTooLong = (since: Date) => Date.now() - since.getTime() > GIVEN_UP_MS;
+export const isUnreachableTooLong = (since: Date) => Date.now() - since.getTime() > GIVEN_UP_MS;
 
-/** Releases the job, and so its slot, while its host is away. */
-export const hostAway = (forSeconds: number, set?: Partial<JobRow>) =>
+/** Releases the job, and so its slot, while its host is unreachable. */
+export const hostUnreachable = (forSeconds: number, set?: Partial<JobRow>) =>
   new ReleaseJob('the host cannot be reached', forSeconds, set);
 
-/** The same, with the time since when it is away; after too long, the error that gives the job up. */
+/** The same, with the time since when it is unreachable; after too long, the error that gives the job up. */
 export const comeBackLater = (since: Date, forSeconds: number, givenUp: () => Error): Error =>
-  isAwayTooLong(since) ? givenUp() : hostAway(forSeconds, { unreachableSince: since });
+  isUnreachableTooLong(since)
+    ? givenUp()
+    : hostUnreachable(forSeconds, { unreachableSince: since });
