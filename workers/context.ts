@@ -32,11 +32,11 @@ export interface AttemptContext {
   token: string;
   log: Logger;
   /**
-   * Aborted when the work must end, with the reason LeaseLost, WindlassError `cancelled`, or ReleaseJob when the worker
+   * Aborted when the work must end, with the reason LeaseRevoked, WindlassError `cancelled`, or ReleaseJob when the worker
    * stops. Whatever the handler then throws, its job ends by that reason.
    */
   signal: AbortSignal;
-  /** For cleanup after a cancel: aborted by a lost lease or the worker's stop, never by a cancel. */
+  /** For cleanup after a cancel: aborted by a revoked lease or the worker's stop, never by a cancel. */
   cleanupSignal: AbortSignal;
   /** No other worker could continue: until unpin() a stopping worker waits for the job without aborting it. */
   pin(): void;

@@ -26,7 +26,7 @@ export interface QueueState {
 
 /**
  * Waiting and running jobs of each queue. Scans indexes of open jobs only, however many have ended. A job waits since it
- * was created, or since its `not_before`, which a lost lease and a yielded slot set.
+ * was created, or since its `not_before`, which a revoked lease and a yielded slot set.
  */
 export async function readQueueStates(db: Db): Promise<QueueState[]> {
   const understood = await readUnderstoodByQueue(db);

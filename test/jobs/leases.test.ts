@@ -13,7 +13,7 @@ import { showReader } from '../../shared/jobs/reader-signs.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler } from '../../workers/context.ts';
-import { type Claim, LeaseLost } from '../../workers/engine/claim.ts';
+import { type Claim, LeaseRevoked } from '../../workers/engine/claim.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { readLeases, reclaimLeases, SilentWorkers } from '../../workers/engine/expired-leases.ts';
 import { HeldClaims } from '../../workers/engine/held-claims.ts';
@@ -412,8 +412,8 @@ test('a worker finds that its jobs were reclaimed, and does nothing outside any 
   const claim = await claimNew(worker);
   await reclaim(await see(worker.id));
   expect(await tokenOf(claim)).toBeNull();
-  await expect(worker.claims.assertLeased(claim, performance.now())).rejects.toThrow(LeaseLost);
-  expect(claim.signal.reason).toBeInstanceOf(LeaseLost);
+  await expect(worker.claims.assertLeased(claim, performance.now())).rejects.toThrow(LeaseRevoked);
+  expect(claim.signal.reason).toBeInstanceOf(LeaseRevoked);
 });
 
 test('of a renewal and a reclaim at once the first wins, and the other knows', async () => {
@@ -426,7 +426,7 @@ test('of a renewal and a reclaim at once the first wins, and the other knows', a
     await untilLocked(database.db);
   });
   await waitFor(() => claim.signal.aborted, { what: 'the worker to know of its loss' });
-  expect(claim.signal.reason).toBeInstanceOf(LeaseLost);
+  expect(claim.signal.reason).toBeInstanceOf(LeaseRevoked);
 
   const next = await claimNew(worker);
   const before = await see(worker.id);

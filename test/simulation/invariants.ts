@@ -48,7 +48,7 @@ export class Invariants {
   /** The transaction that wrote the lease of each worker last, and when. A claim that finds nothing renews none. */
   readonly #renewed = new Map<string, { by: string; at: number }>();
   /** The count of writes when each token ceased to be valid. */
-  readonly #lost = new Map<string, number>();
+  readonly #revoked = new Map<string, number>();
   /** The count of writes when the answer was written that the actor of each token heard last, and that depends on it. */
   readonly #told = new Map<string, number>();
   /** The last tokens of workers, by `worker job`. */
@@ -72,7 +72,7 @@ export class Invariants {
   /** What an actor heard depends on a token as it was when the statement was done. */
   onHeard({ parameters }: Done, at: number): void {
     const text = parameters.map(String).join(' ');
-    for (const [token] of this.#lost)
+    for (const [token] of this.#revoked)
       if (text.includes(token)) this.#told.set(token, Math.max(at, this.#told.get(token) ?? 0));
   }
 
@@ -82,10 +82,10 @@ export class Invariants {
 
   onSend({ actor, job }: HostRequest): void {
     const token = this.#tokens.get(`${actor.name} ${job}`);
-    const lost = this.#lost.get(token ?? '');
+    const revoked = this.#revoked.get(token ?? '');
     const told = this.#told.get(token ?? '');
-    if (lost !== undefined && told !== undefined && told >= lost)
-      this.#break(actor, job, 'asks the host although it was told that its lease is lost');
+    if (revoked !== undefined && told !== undefined && told >= revoked)
+      this.#break(actor, job, 'asks the host although it was told that its lease is revoked');
   }
 
   onStart(job: string): void {
@@ -119,7 +119,7 @@ export class Invariants {
       broken('dispatches what does not wait');
     if (a.cancelled && b.state === 'succeeded' && b.kind === 'parse')
       broken('promotes what was cancelled before');
-    if (a.token && a.token !== b.token) this.#lost.set(a.token, this.#count);
+    if (a.token && a.token !== b.token) this.#revoked.set(a.token, this.#count);
     const role = roleOf(actor);
     if (a.token && role === 'W' && !names(done, a.token)) broken("writes under another's lease");
     if (a.token && role === 'D') this.#checkReclaim(actor, a, b);

@@ -18,7 +18,7 @@ import { backoffAfter, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts
 import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
 import type { AttemptContext, Handler, Outcome, WorkerContext } from '../context.ts';
 import { createAttemptContext } from './attempt-context.ts';
-import { LeaseLost } from './claim.ts';
+import { LeaseRevoked } from './claim.ts';
 import type { ClaimedRow } from './claim-jobs.ts';
 import { finishJob, type JobEnd } from './end-jobs.ts';
 import type { HeldClaim } from './held-claims.ts';
@@ -64,7 +64,7 @@ export class Attempt {
     });
   }
 
-  /** Runs the handler. Throws LeaseLost, ReleaseJob or what the job fails with. */
+  /** Runs the handler. Throws LeaseRevoked, ReleaseJob or what the job fails with. */
   async work(handlers: Map<JobKind, Handler<JobKind>>): Promise<Outcome<JobKind>> {
     const { kind, session } = this.context.job;
     try {
@@ -98,8 +98,8 @@ export class Attempt {
 
   async fail(error: unknown): Promise<void> {
     const { log } = this.context;
-    if (error instanceof LeaseLost) {
-      this.#worker.claims.lose(this.#claim);
+    if (error instanceof LeaseRevoked) {
+      this.#worker.claims.revoke(this.#claim);
       // Where a failover undid stored output, this attempt holds the job still.
       this.#worker.claims.abandon(this.#claim);
       return log.warn('stopped: another worker may have the job');
@@ -155,7 +155,7 @@ export class Attempt {
   }
 
   /**
-   * A commit whose answer was lost looks at the next try like a lost lease, or like a refusal, for instance because its
+   * A commit whose answer was lost looks at the next try like a revoked lease, or like a refusal, for instance because its
    * own bytes count by now. Then the job's row tells whether it was committed.
    */
   async #end(ending: JobEnd, promote?: Outcome<JobKind>['promote']): Promise<void> {
@@ -169,7 +169,7 @@ export class Attempt {
         if (promote) written = await finishJob(database.db, this.#claim, ending, promote);
         else this.#isEndNotified = await groups.end({ claim: this.#claim, ending });
       } catch (error) {
-        const isRefused = error instanceof LeaseLost || error instanceof WindlassError;
+        const isRefused = error instanceof LeaseRevoked || error instanceof WindlassError;
         if (tries > 0 && isRefused && (await this.#hasEndedAs(ending))) return;
         throw error;
       }

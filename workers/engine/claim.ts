@@ -9,10 +9,10 @@ export interface Claim {
 }
 
 /** Thrown when a write finds that another worker has the lease, or nobody: the work must stop. */
-export class LeaseLost extends Error {
+export class LeaseRevoked extends Error {
   constructor(id: string) {
-    super(`the lease of job ${id} was lost`);
-    this.name = 'LeaseLost';
+    super(`the lease of job ${id} was revoked`);
+    this.name = 'LeaseRevoked';
   }
 }
 

@@ -7,7 +7,7 @@ import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
 import { isOpenById } from '../../shared/jobs/job-conditions.ts';
 import type { JobState } from '../../shared/jobs/job-states.ts';
-import { type Claim, LeaseLost, leasedBy } from './claim.ts';
+import { type Claim, LeaseRevoked, leasedBy } from './claim.ts';
 import {
   anyId,
   argumentsOf,
@@ -89,7 +89,7 @@ export async function finishJob(
 }
 
 async function throwIfNotLeased(tx: Tx, claim: Claim): Promise<void> {
-  if (!(await rowExists(tx, jobs, leasedBy(claim)))) throw new LeaseLost(claim.id);
+  if (!(await rowExists(tx, jobs, leasedBy(claim)))) throw new LeaseRevoked(claim.id);
 }
 
 const writeEnds = prepareOnce(tx =>

@@ -6,7 +6,7 @@ import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import { READER_LOST_MS } from '../../shared/jobs/reader-signs.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { AbandonedClaims } from './abandoned-claims.ts';
-import { type Claim, LeaseLost } from './claim.ts';
+import { type Claim, LeaseRevoked } from './claim.ts';
 import type { JobEnd } from './end-jobs.ts';
 import { EndsAfterFailover, type RememberedEnd } from './ends-after-failover.ts';
 import type { JobSignals } from './job-signals.ts';
@@ -16,7 +16,7 @@ import type { WorkerMetrics } from './worker-metrics.ts';
 /** The claim of a job that this worker runs. */
 export interface HeldClaim extends Claim {
   signals: JobSignals;
-  /** Set before the write that ends the claim: from then on only that write tells whether the lease was lost. */
+  /** Set before the write that ends the claim: from then on only that write tells whether the lease was revoked. */
   isEnding: boolean;
   /** The attempt's. */
   log: Logger;
@@ -50,7 +50,7 @@ interface HeldClaimsOptions {
 const LOOK_MS = 30_000;
 
 /**
- * The claims of this worker. Renews its lease every 3 s while it has any, and reports losses and cancels to them. One
+ * The claims of this worker. Renews its lease every 3 s while it has any, and reports revocations and cancels to them. One
  * lease row covers all jobs; each job's row tells whether this worker still has it.
  */
 export class HeldClaims {
@@ -88,7 +88,7 @@ export class HeldClaims {
     { sentAt, ...context }: { sentAt: number; signals: JobSignals; log: Logger },
   ): HeldClaim {
     const older = this.#claims.get(claim.id);
-    if (older) this.lose(older);
+    if (older) this.revoke(older);
     const reader = { readerSeen: undefined, unreadMs: 0 };
     const held = { ...claim, ...context, ...reader, isEnding: false, renewed: sentAt };
     this.#claims.set(claim.id, held);
@@ -100,15 +100,15 @@ export class HeldClaims {
   }
 
   /**
-   * Call before an external effect that a stale worker must not have. Throws LeaseLost if the claim is not held. Asks
+   * Call before an external effect that a stale worker must not have. Throws LeaseRevoked if the claim is not held. Asks
    * the database unless the lease was renewed after `since` (performance.now()) and within the last 4 s.
    */
   async assertLeased(claim: Claim, since = 0): Promise<void> {
     const held = this.#claims.get(claim.id);
-    if (held?.token !== claim.token) throw new LeaseLost(claim.id);
+    if (held?.token !== claim.token) throw new LeaseRevoked(claim.id);
     if (performance.now() - held.renewed < RENEW_MS + 1_000 && held.renewed >= since) return;
     await this.#renew([held]);
-    if (this.#claims.get(claim.id) !== held) throw new LeaseLost(claim.id);
+    if (this.#claims.get(claim.id) !== held) throw new LeaseRevoked(claim.id);
   }
 
   async renew(): Promise<void> {
@@ -128,13 +128,13 @@ export class HeldClaims {
     this.#stop();
   }
 
-  /** Another has the job: aborts its signals with LeaseLost, once. A job that has ended here is no longer tracked. */
-  lose(claim: HeldClaim): void {
+  /** Another has the job: aborts its signals with LeaseRevoked, once. A job that has ended here is no longer tracked. */
+  revoke(claim: HeldClaim): void {
     if (!this.#holds(claim)) return;
     this.#claims.delete(claim.id);
-    this.#context.metrics.leaseLost();
-    claim.log.warn('lease lost');
-    claim.signals.loseLease(claim.id);
+    this.#context.metrics.leaseRevoked();
+    claim.log.warn('lease revoked');
+    claim.signals.revokeLease(claim.id);
   }
 
   /**
@@ -163,7 +163,7 @@ export class HeldClaims {
     for (const claim of claims) {
       const row = held.get(claim.id);
       if (!row) {
-        if (!claim.isEnding) this.lose(claim);
+        if (!claim.isEnding) this.revoke(claim);
         continue;
       }
       lookForReader(claim, row.readerSeen, sentAt);

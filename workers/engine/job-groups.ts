@@ -1,7 +1,7 @@
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
-import { LeaseLost } from './claim.ts';
+import { LeaseRevoked } from './claim.ts';
 import { type ClaimedRow, claimJobs } from './claim-jobs.ts';
 import { endJobs, type PendingEnd } from './end-jobs.ts';
 import { Grouped } from './grouped.ts';
@@ -35,11 +35,11 @@ export class JobGroups {
 
   /**
    * Ends a job that promotes nothing. Returns whether the commit has published the end and the free slot. Throws
-   * LeaseLost.
+   * LeaseRevoked.
    */
   async end(end: PendingEnd): Promise<boolean> {
     const { hasEnded, isNotified } = await this.#ends.ask(end);
-    if (!hasEnded) throw new LeaseLost(end.claim.id);
+    if (!hasEnded) throw new LeaseRevoked(end.claim.id);
     return isNotified;
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { LeaseLost } from './claim.ts';
+import { LeaseRevoked } from './claim.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import { ReleaseJob } from './release-job.ts';
 
@@ -15,13 +15,13 @@ const reasonsOf = ({ signal, cleanupSignal }: JobSignals) =>
     isCancelled(reason) ? 'cancelled' : reason?.name,
   );
 
-type Step = 'cancel' | 'stop' | 'lose' | 'pin' | 'unpin';
+type Step = 'cancel' | 'stop' | 'revoke' | 'pin' | 'unpin';
 
 test.each<[Step[], [signal: string | undefined, cleanupSignal: string | undefined]]>([
   [[], [undefined, undefined]],
   [['cancel'], ['cancelled', undefined]],
   [['stop'], ['ReleaseJob', 'ReleaseJob']],
-  [['lose'], ['LeaseLost', 'LeaseLost']],
+  [['revoke'], ['LeaseRevoked', 'LeaseRevoked']],
   [
     ['cancel', 'stop'],
     ['cancelled', 'ReleaseJob'],
@@ -31,11 +31,11 @@ test.each<[Step[], [signal: string | undefined, cleanupSignal: string | undefine
     ['ReleaseJob', 'ReleaseJob'],
   ],
   [
-    ['cancel', 'lose'],
-    ['cancelled', 'LeaseLost'],
+    ['cancel', 'revoke'],
+    ['cancelled', 'LeaseRevoked'],
   ],
   [
-    ['stop', 'lose'],
+    ['stop', 'revoke'],
     ['ReleaseJob', 'ReleaseJob'],
   ],
   [
@@ -47,8 +47,8 @@ test.each<[Step[], [signal: string | undefined, cleanupSignal: string | undefine
     ['cancelled', undefined],
   ],
   [
-    ['pin', 'stop', 'lose'],
-    ['LeaseLost', 'LeaseLost'],
+    ['pin', 'stop', 'revoke'],
+    ['LeaseRevoked', 'LeaseRevoked'],
   ],
   [
     ['pin', 'stop', 'unpin'],
@@ -62,7 +62,7 @@ test.each<[Step[], [signal: string | undefined, cleanupSignal: string | undefine
   const { stop, signals } = begin();
   for (const step of steps) {
     if (step === 'stop') stop.abort();
-    else if (step === 'lose') signals.loseLease('id');
+    else if (step === 'revoke') signals.revokeLease('id');
     else signals[step]();
   }
   expect(reasonsOf(signals)).toEqual(expected);
@@ -91,10 +91,10 @@ test('what fails after the abort failed because of it, unless the handler says m
   expect(causeOf(signals.cleanupSignal.reason, signals)).toBeInstanceOf(ReleaseJob);
 });
 
-test('a lost lease outweighs every other reason', () => {
+test('a revoked lease outweighs every other reason', () => {
   const { signals } = begin();
   signals.cancel();
-  signals.loseLease('id');
+  signals.revokeLease('id');
   for (const error of [new Error('broken'), new WindlassError('cancelled'), new ReleaseJob('why')])
-    expect(causeOf(error, signals)).toBeInstanceOf(LeaseLost);
+    expect(causeOf(error, signals)).toBeInstanceOf(LeaseRevoked);
 });

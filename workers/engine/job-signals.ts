@@ -1,9 +1,9 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { LeaseLost } from './claim.ts';
+import { LeaseRevoked } from './claim.ts';
 import { ReleaseJob } from './release-job.ts';
 
 /**
- * The abort signals of one attempt at a job. The first reason stays: LeaseLost, WindlassError `cancelled`, or
+ * The abort signals of one attempt at a job. The first reason stays: LeaseRevoked, WindlassError `cancelled`, or
  * ReleaseJob when the worker stops.
  */
 export class JobSignals {
@@ -31,8 +31,8 @@ export class JobSignals {
     this.#work.abort(new WindlassError('cancelled'));
   }
 
-  loseLease(id: string): void {
-    this.#abortBoth(new LeaseLost(id));
+  revokeLease(id: string): void {
+    this.#abortBoth(new LeaseRevoked(id));
   }
 
   pin(): void {
@@ -62,8 +62,9 @@ export function causeOf(
   error: unknown,
   { signal, cleanupSignal }: Pick<JobSignals, 'signal' | 'cleanupSignal'>,
 ): unknown {
-  if (cleanupSignal.reason instanceof LeaseLost) return cleanupSignal.reason;
-  const isCause = error instanceof LeaseLost || error instanceof ReleaseJob || isCancelled(error);
+  if (cleanupSignal.reason instanceof LeaseRevoked) return cleanupSignal.reason;
+  const isCause =
+    error instanceof LeaseRevoked || error instanceof ReleaseJob || isCancelled(error);
   return signal.aborted && !isCause ? signal.reason : error;
 }
 

@@ -2,7 +2,7 @@ import { and, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { changesIntent } from '../../shared/jobs/run-intent.ts';
-import { type Claim, LeaseLost, leasedBy } from './claim.ts';
+import { type Claim, LeaseRevoked, leasedBy } from './claim.ts';
 
 /** New values, or SQL expressions, of some columns. */
 type Changes = Partial<{ [K in keyof JobRow]: unknown }>;
@@ -15,8 +15,8 @@ const isDurable = sql`set_config('synchronous_commit', case current_setting('syn
   when 'remote_apply' then 'remote_apply' else 'on' end, true) <> ''`;
 
 /**
- * Writes to the held row in `tx`, for what no client sees. Throws LeaseLost, which rolls the transaction back, when the row is
- * not held.
+ * Writes to the held row in `tx`, for what no client sees. Throws LeaseRevoked, which rolls the transaction back, when the row
+ * is not held.
  */
 export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<void> {
   const rows = await tx
@@ -24,7 +24,7 @@ export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<
     .set(set as Partial<JobRow>)
     .where(and(leasedBy(claim), changesIntent(set) ? isDurable : undefined))
     .returning({ id: jobs.id });
-  if (rows.length === 0) throw new LeaseLost(claim.id);
+  if (rows.length === 0) throw new LeaseRevoked(claim.id);
 }
 
 /** As updateLeased(), with a new version: for what clients see. */

@@ -33,7 +33,7 @@ export class WorkerMetrics {
     this.#counted.metrics.windlass_jobs_removed_total.inc(count);
   }
 
-  leaseLost(): void {
+  leaseRevoked(): void {
     this.#counted.metrics.windlass_leases_lost_total.inc();
   }
 

@@ -2,13 +2,13 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import { chunks, jobs } from '../../shared/database/schema.ts';
 import { type OutputOffsets, type OutputStream, streamNumber } from '../../shared/jobs/output.ts';
-import { type Claim, LeaseLost, leasedBy } from '../engine/claim.ts';
+import { type Claim, LeaseRevoked, leasedBy } from '../engine/claim.ts';
 import { updateLeasedVisibly } from '../engine/leased-updates.ts';
 import { DATABASE, retry } from '../engine/retry.ts';
 import type { OutputSegments, Segment } from './output-segments.ts';
 import type { Part } from './write-buffer.ts';
 
-/** Writes one job's output under its lease. Every method throws LeaseLost when another worker has the job. */
+/** Writes one job's output under its lease. Every method throws LeaseRevoked when another worker has the job. */
 export class OutputStore {
   readonly #database: Database;
   readonly #segments: OutputSegments;
@@ -72,7 +72,7 @@ export class OutputStore {
         await this.#database.db.transaction(write);
       } catch (error) {
         // An earlier try without an answer may have been committed, even while this one waited for it.
-        const mayBeStored = tries > 0 && error instanceof LeaseLost;
+        const mayBeStored = tries > 0 && error instanceof LeaseRevoked;
         if (!mayBeStored || !(await this.#isStored(end))) throw error;
       }
     }, DATABASE);
@@ -106,7 +106,7 @@ export class OutputStore {
       })
       .where(and(leasedBy(this.#claim), hasStored(from)))
       .returning({ id: jobs.id });
-    if (rows.length === 0) throw new LeaseLost(this.#claim.id);
+    if (rows.length === 0) throw new LeaseRevoked(this.#claim.id);
   }
 
   /** Whether the commit whose answer was lost took place. */
@@ -115,7 +115,7 @@ export class OutputStore {
       .select({ stdout: jobs.stdoutBytes, stderr: jobs.stderrBytes })
       .from(jobs)
       .where(leasedBy(this.#claim));
-    if (!row) throw new LeaseLost(this.#claim.id);
+    if (!row) throw new LeaseRevoked(this.#claim.id);
     return row.stdout === end.stdout && row.stderr === end.stderr;
   }
 }

@@ -75,7 +75,7 @@ export class OutputWriter {
   }
 
   /**
-   * Takes bytes to store; waits while too many are pending. Rejects with LeaseLost, or with `insufficient_storage`:
+   * Takes bytes to store; waits while too many are pending. Rejects with LeaseRevoked, or with `insufficient_storage`:
    * then it has not taken these bytes, and all earlier ones are stored.
    */
   async append(stream: OutputStream, bytes: Buffer): Promise<void> {

@@ -88,12 +88,12 @@ describeUnless(missingPrograms('sshd'), 'a file that is changed while its job is
       place('first');
       let tries = 0;
       const confirmOnce = async () => {
-        if (tries++ > 0) throw new Error('lease lost');
+        if (tries++ > 0) throw new Error('lease revoked');
         rmSync(removed);
         place('other');
       };
       const late = removeRemoteFile(session, { path: removed, confirm: confirmOnce, signal });
-      await expect(late).rejects.toThrow('lease lost');
+      await expect(late).rejects.toThrow('lease revoked');
       expect(readdirSync(sshd.home)).toContain(basename(removed));
       rmSync(removed);
     }

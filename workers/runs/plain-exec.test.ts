@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { makeJobContext } from '../../test/harness/job-context.ts';
-import { LeaseLost } from '../engine/claim.ts';
+import { LeaseRevoked } from '../engine/claim.ts';
 import { causeOf, JobSignals } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
@@ -130,9 +130,9 @@ test('a worker that lost the lease leaves the command to the next one, cancelled
   for (const isCancelled of [false, true]) {
     const { signals, channel, running, outcome } = begin();
     await running;
-    signals.loseLease('id');
+    signals.revokeLease('id');
     if (isCancelled) signals.cancel();
-    await expect(outcome).rejects.toBeInstanceOf(LeaseLost);
+    await expect(outcome).rejects.toBeInstanceOf(LeaseRevoked);
     expect(channel.signals).toEqual([]);
   }
 });

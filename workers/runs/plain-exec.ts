@@ -71,7 +71,7 @@ async function readToEnd(
   const whole = Promise.all([read('stdout'), read('stderr')]);
   // Does not wait for the close: a server may keep the channel of a command that does not die open.
   const stopped = whenAborted([signal, limit], over).then(() =>
-    // After a lost lease another worker decides what happens to the command.
+    // After a revoked lease another worker decides what happens to the command.
     signal.aborted && !wasCancelled(context) ? false : endCommand(channel),
   );
   await Promise.race([whole, stopped]).catch((error: unknown) => {

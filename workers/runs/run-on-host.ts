@@ -3,7 +3,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { runSent, wasSentElsewhere } from '../../shared/jobs/run-intent.ts';
 import { abortable, abortableIterator, sleep } from '../../shared/process/abort.ts';
 import type { SessionContext } from '../context.ts';
-import { LeaseLost } from '../engine/claim.ts';
+import { LeaseRevoked } from '../engine/claim.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { AgentClient, RunRequest } from '../host-agent/client.ts';
@@ -273,7 +273,7 @@ class Run {
     try {
       await this.#sink.take(stream, bytes);
     } catch (error) {
-      const mayFollow = error instanceof LeaseLost || error instanceof ReleaseJob;
+      const mayFollow = error instanceof LeaseRevoked || error instanceof ReleaseJob;
       if (!mayFollow && !isDatabaseDown(error))
         await agent.stop(this.#context.job.id).catch(() => {});
       throw error;

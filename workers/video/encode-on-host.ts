@@ -60,8 +60,8 @@ export async function encodeOnHost(
   const { object, frames } = video;
   // Before anything begins that would have to be ended: it throws for what cannot be encoded.
   const { script, size, seconds } = planHostEncode(context, video);
-  const output = new HostOutput(frames.length, (share, message) =>
-    context.progress(share * 0.95, message),
+  const output = new HostOutput(frames.length, (fraction, message) =>
+    context.progress(fraction * 0.95, message),
   );
   const unusable = new AbortController();
   const overdue = setTimeout(() => unusable.abort(tooSlow(seconds)), seconds * 1_000);

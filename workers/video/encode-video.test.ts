@@ -174,13 +174,13 @@ describe('encodeVideo', () => {
 
   it('reports progress that never decreases', async () => {
     const paths = await drawFrames({ folder: at('progress'), count: 90, width: 640, height: 480 });
-    const shares: number[] = [];
+    const fractions: number[] = [];
     const start = performance.now();
-    await encode(paths, { onProgress: share => shares.push(share) });
+    await encode(paths, { onProgress: fraction => fractions.push(fraction) });
     console.info(`90 frames of 640×480 in ${Math.round(performance.now() - start)} ms`);
-    expect(shares.length).toBeGreaterThan(0);
-    expect(shares).toEqual([...shares].sort((a, b) => a - b));
-    expect(shares.at(-1)).toBe(1);
+    expect(fractions.length).toBeGreaterThan(0);
+    expect(fractions).toEqual([...fractions].sort((a, b) => a - b));
+    expect(fractions.at(-1)).toBe(1);
   });
 });
 

@@ -33,7 +33,7 @@ export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'fram
   stillPaths?: { poster: string; sprite: string };
   limits: VideoLimits;
   /** 0…1, never decreasing, and how many frames that are. */
-  onProgress?(share: number, encoded: number): void;
+  onProgress?(fraction: number, encoded: number): void;
   signal?: AbortSignal;
   /** Default: findFfmpeg(). */
   ffmpeg?: string;

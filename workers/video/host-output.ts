@@ -14,13 +14,13 @@ const MAX_STDOUT_BYTES = 8 << 10;
  */
 export class HostOutput {
   readonly #frames: number;
-  readonly #onProgress: (share: number, message: string) => void;
+  readonly #onProgress: (fraction: number, message: string) => void;
   #progress = new FfmpegProgress();
   #first = '';
   #last = '';
   #stderr = '';
 
-  constructor(frames: number, onProgress: (share: number, message: string) => void) {
+  constructor(frames: number, onProgress: (fraction: number, message: string) => void) {
     this.#frames = frames;
     this.#onProgress = onProgress;
   }

@@ -36,7 +36,7 @@ export async function encodeSegment(options: SegmentOptions): Promise<EncodedVid
   const read = before
     ? [...frames.slice(0, 1), ...frames.slice(start, until)]
     : frames.slice(0, until);
-  const signal = AbortSignal.any([rest.signal, segment.lost]);
+  const signal = AbortSignal.any([rest.signal, segment.revoked]);
   const stdout = await openFrameStream(session, frameStreamScript({ frames: read }), signal);
   return encodeVideo({
     ...payload,
@@ -44,7 +44,7 @@ export async function encodeSegment(options: SegmentOptions): Promise<EncodedVid
     frames: segment.own(readFrames(stdout, { frames: read, signal }), before),
     total: () => segment.length,
     skipsFirst: before > 0,
-    onProgress: (_share, encoded) => {
+    onProgress: (_fraction, encoded) => {
       segment.done = encoded;
       onProgress?.();
     },

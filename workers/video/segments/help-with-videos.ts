@@ -78,7 +78,7 @@ async function encodeTaken(
   const segment = new Segment(worker, taken);
   segment.hold(taken);
   const stalled = new AbortController();
-  const ended = AbortSignal.any([signal, segment.lost, stalled.signal]);
+  const ended = AbortSignal.any([signal, segment.revoked, stalled.signal]);
   const stalledMs = Math.max(STALLED_MS, 3_000 * config.VIDEO_SHARE_SECONDS);
   const watching = watchProgress(segment, stalledMs, () =>
     stalled.abort(new Error('it stands still')),

@@ -29,7 +29,7 @@ export interface OfferingClaim {
   token: string;
 }
 
-/** The silence after which a worker has lost its segment; it reports every second. */
+/** The silence after which a segment is revoked from its worker, which reports every second. */
 const SILENT = sql.raw(`interval '10 seconds'`);
 
 /** The attempt that offers it goes on: its worker has the job. */
@@ -40,7 +40,7 @@ const isClaimed = ({ id, token }: SegmentClaim) =>
 
 /**
  * Offers to helpers what its worker has begun to encode alone, and removes what earlier attempts left. An attempt that
- * has lost the job offers nothing.
+ * no longer has the job offers nothing.
  */
 export async function offerSegment(
   db: Db,
@@ -67,7 +67,7 @@ export async function offerSegment(
 
 /**
  * Reports that the segment is being encoded, and that frames up to `sure` are read without asking again. Returns what
- * is left of it and the encoded frames of the others; undefined if this worker has lost it.
+ * is left of it and the encoded frames of the others; undefined if it was revoked.
  */
 export async function keepSegment(
   db: Db,
@@ -92,7 +92,7 @@ export async function keepSegment(
 }
 
 /**
- * Records that the segment is encoded, as this object or by the worker of the job. False if this worker has lost it.
+ * Records that the segment is encoded, as this object or by the worker of the job. False if it was revoked.
  */
 export async function finishSegment(
   db: Db,

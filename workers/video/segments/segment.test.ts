@@ -11,7 +11,7 @@ it('says nothing more of a segment that was closed while it was being offered', 
   const offered = new Promise<{ id: string; token: string }>(done => {
     resolve = done;
   });
-  segment.share(() => offered);
+  segment.split(() => offered);
   segment.close();
   resolve({ id: 'segment', token: 'token' });
   await offered;

@@ -7,10 +7,10 @@ const BEAT_MS = 1_000;
 const LEAST_SURE = 16;
 
 /** Thrown where another worker has the segment, or nobody wants it any more. */
-export class SegmentLost extends Error {
+export class SegmentRevoked extends Error {
   constructor(id: string) {
-    super(`the segment ${id} was lost`);
-    this.name = 'SegmentLost';
+    super(`the segment ${id} was revoked`);
+    this.name = 'SegmentRevoked';
   }
 }
 
@@ -36,7 +36,7 @@ export class Segment {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
   readonly #worker: WorkerContext;
-  readonly #lost = new AbortController();
+  readonly #revoked = new AbortController();
 
   constructor(
     worker: WorkerContext,
@@ -63,9 +63,9 @@ export class Segment {
     return this.#claim;
   }
 
-  /** Aborted with SegmentLost. */
-  get lost(): AbortSignal {
-    return this.#lost.signal;
+  /** Aborted with SegmentRevoked. */
+  get revoked(): AbortSignal {
+    return this.#revoked.signal;
   }
 
   /** How long it has been encoded: since its first frame was read. */
@@ -79,11 +79,11 @@ export class Segment {
   }
 
   /** Lets others take unread frames, once `offer` has recorded how far it will surely read. */
-  share(offer: (sure: number) => Promise<SegmentClaim>): void {
+  split(offer: (sure: number) => Promise<SegmentClaim>): void {
     this.#sure = Math.min(this.#until, this.#read + LEAST_SURE);
     const offering = offer(this.#sure).then(claim => this.hold(claim));
     this.#beating = this.#onlyOne(offering);
-    this.#beating.catch((error: unknown) => this.#lost.abort(error));
+    this.#beating.catch((error: unknown) => this.#revoked.abort(error));
   }
 
   /** It is in the database: it is kept until close(). */
@@ -130,7 +130,7 @@ export class Segment {
   }
 
   async #write(): Promise<void> {
-    this.#lost.signal.throwIfAborted();
+    this.#revoked.signal.throwIfAborted();
     const claim = this.#claim;
     if (!claim) throw new Error('a segment that was not offered keeps its end');
     const { database, config, notifications } = this.#worker;
@@ -140,8 +140,8 @@ export class Segment {
     const said = { sure: this.#read + ahead, done: this.done };
     const kept = await retry(() => keepSegment(database.db, claim, said), DATABASE);
     if (!kept) {
-      this.#lost.abort(new SegmentLost(claim.id));
-      this.#lost.signal.throwIfAborted();
+      this.#revoked.abort(new SegmentRevoked(claim.id));
+      this.#revoked.signal.throwIfAborted();
       return;
     }
     this.#until = kept.until;

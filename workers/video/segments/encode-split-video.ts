@@ -18,7 +18,7 @@ import { tooSlow, videoLimits } from '../video-limits.ts';
 import { encodeSegment } from './encode-segment.ts';
 import { fetchSegment } from './fetch-segment.ts';
 import { joinSegments } from './join-segments.ts';
-import { Segment, SegmentLost } from './segment.ts';
+import { Segment, SegmentRevoked } from './segment.ts';
 import {
   finishSegment,
   listSegments,
@@ -39,7 +39,7 @@ interface Video {
   frames: readonly Frame[];
   /** The scratch directory. */
   directory: string;
-  /** Decodes every frame before ffmpeg gets it. Such a video is not shared. */
+  /** Decodes every frame before ffmpeg gets it. Such a video is not split. */
   decodeAll?: boolean;
 }
 
@@ -47,19 +47,19 @@ interface Video {
  * Encodes a video in the scratch directory: a short one as one segment with its stills, a long one with idle workers,
  * which take the ends of what is left (decision 57). Waits only for segments that are nearly finished, then joins all.
  */
-export async function shareVideo(
+export async function encodeSplitVideo(
   context: JobContext<'video'>,
   video: Video,
 ): Promise<ScratchVideo> {
-  const shared = new SharedVideo(context, video);
+  const split = new SplitVideo(context, video);
   try {
-    return await shared.make();
+    return await split.make();
   } finally {
-    await shared.close();
+    await split.close();
   }
 }
 
-class SharedVideo {
+class SplitVideo {
   readonly #context: JobContext<'video'>;
   readonly #video: Video;
   readonly #overdue = new AbortController();
@@ -167,7 +167,7 @@ class SharedVideo {
       return await encode();
     } catch (error) {
       this.#signal.throwIfAborted();
-      if (error instanceof SegmentLost) return undefined;
+      if (error instanceof SegmentRevoked) return undefined;
       throw error;
     } finally {
       segment.close();
@@ -181,7 +181,7 @@ class SharedVideo {
       return;
     this.#isOffered = true;
     log.debug({ seconds: segment.secondsLeft }, 'a video is offered to idle workers');
-    segment.share(async sure => {
+    segment.split(async sure => {
       this.#ffmpeg = await findFfmpegVersion();
       const claim = { id: newId(), token: newId() };
       const { start, until, done, elapsedMs: beganMs } = segment;
@@ -237,8 +237,8 @@ class SharedVideo {
   #report(encoded: number): void {
     const { frames } = this.#video;
     this.#most = Math.max(this.#most, Math.min(encoded, frames.length));
-    const share = this.#most / frames.length;
-    this.#context.progress(share * 0.98, describeEncoding(this.#most, frames));
+    const fraction = this.#most / frames.length;
+    this.#context.progress(fraction * 0.98, describeEncoding(this.#most, frames));
   }
 
   async #join(): Promise<void> {
