@@ -36,7 +36,7 @@ function listArgs(flag: string, settings: Record<string, string | number>): stri
   return Object.entries(settings).flatMap(([name, value]) => [flag, `${name}=${value}`]);
 }
 
-interface ServerPlace {
+interface ServerLaunch {
   /** Absolute path of the program. */
   program: string;
   /** The data directory. */
@@ -45,7 +45,7 @@ interface ServerPlace {
 }
 
 /** Starts Redis without AOF and snapshots: it loses its data when it ends. */
-export function launchRedis({ program, directory, port }: ServerPlace): Promise<ChildProcess> {
+export function launchRedis({ program, directory, port }: ServerLaunch): Promise<ChildProcess> {
   const settings = {
     bind: '127.0.0.1',
     port,
@@ -62,21 +62,21 @@ export function launchRedis({ program, directory, port }: ServerPlace): Promise<
   });
 }
 
-interface MinioPlace extends ServerPlace {
+interface MinioLaunch extends ServerLaunch {
   accessKey: string;
   secretKey: string;
   /** The folder for objects. Default: `drive` in the directory. */
   drive?: string;
 }
 
-export function launchMinio(place: MinioPlace): Promise<ChildProcess> {
-  const { program, directory, port, accessKey, secretKey } = place;
+export function launchMinio(launch: MinioLaunch): Promise<ChildProcess> {
+  const { program, directory, port, accessKey, secretKey } = launch;
   const address = `127.0.0.1:${port}`;
   return startServerProcess({
     program,
     args: [
       'server',
-      place.drive ?? join(directory, 'drive'),
+      launch.drive ?? join(directory, 'drive'),
       ...['--address', address, '--certs-dir', join(directory, 'certs')],
     ],
     env: {

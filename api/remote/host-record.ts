@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { username } from '../identity/username.ts';
 import { keysView, pins } from './host-pins.ts';
-import { hostPlace } from './scan-host.ts';
+import { hostEndpoint } from './scan-host.ts';
 
 /** The list as it is stored: null for everyone. */
 function toList(users: '*' | string[]): string[] | null {
@@ -10,7 +10,7 @@ function toList(users: '*' | string[]): string[] | null {
 }
 const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
 const fields = {
-  ...hostPlace,
+  ...hostEndpoint,
   keys: pins,
   trust: z.literal('now'),
   agent: z.boolean(),
@@ -75,13 +75,13 @@ export const fullHost = hostName
 export const hostRecord = z.union([fullHost, hostName]);
 export type HostRecord = z.output<typeof hostRecord>;
 
-export const newPlace = z
+export const newEndpoint = z
   .strictObject({
-    ...hostPlace,
-    port: hostPlace.port.default(22),
-    private: hostPlace.private.default(false),
+    ...hostEndpoint,
+    port: hostEndpoint.port.default(22),
+    private: hostEndpoint.private.default(false),
   })
-  .meta({ id: 'HostPlace' });
+  .meta({ id: 'HostEndpoint' });
 export const shownKeys = fullHost.pick({ keys: true, fingerprints: true }).meta({ id: 'HostKeys' });
 export const fullView = (row: HostRow): z.output<typeof fullHost> => ({
   name: row.name,

@@ -6,9 +6,9 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { JobSummary } from '../../shared/jobs/job-view.ts';
 import { type Credential, seal } from '../../shared/secrets/secrets.ts';
+import { destinationDigest, hostChanged } from '../../shared/ssh/destination.ts';
 import { type Hops, hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
 import { assertHostFor } from '../../shared/ssh/host-access.ts';
-import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { ApiContext } from '../context.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { clientAddress } from '../identity/client-address.ts';
@@ -60,11 +60,11 @@ export async function openSession(
   await requireWorker(api, 'connect');
   const session = await sealSession(api, { owner, given, hops, credential });
   const { sid, hostname } = session;
-  const place = destinationDigest(hops);
+  const destination = destinationDigest(hops);
   const start = () =>
     startRequestedJob(api, { req, res }, async tx => {
       await lockUnchangedUser(tx, currentUser(res));
-      await lockHost(tx, { name: hostname, place, owner });
+      await lockHost(tx, { name: hostname, destination, owner });
       await refuseTooMany(api, tx, owner);
       await tx.insert(sessions).values(session);
       const label = `${given.username}@${hostname}`;
@@ -83,8 +83,8 @@ async function sealSession(
   const host = hostOf(hops);
   const context = { sid: newId(), owner, hostname: host.name };
   const key = config.SEAL_PUBLIC_KEY;
-  const place = destinationDigest(hops);
-  const sealed = await seal(key, context, { place, secret: asked.credential });
+  const destination = destinationDigest(hops);
+  const sealed = await seal(key, context, { destination, secret: asked.credential });
   const agent = given.agent ?? host.agent;
   checkStartup(given, agent);
   const env = await sealEnv(key, context, given);
@@ -123,11 +123,11 @@ async function findHost(
  */
 async function lockHost(
   tx: Tx,
-  { name, place, owner }: { name: string; place: string; owner: string },
+  { name, destination, owner }: { name: string; destination: string; owner: string },
 ): Promise<void> {
   const hops = await readHopsTo(tx, name, 'share');
   if (!hops) throw unknownHost(name);
-  if (destinationDigest(hops) !== place) throw hostChanged(name);
+  if (destinationDigest(hops) !== destination) throw hostChanged(name);
   assertHostFor(hostOf(hops), { username: owner });
 }
 

@@ -8,13 +8,15 @@ import { awaitJob } from '../jobs/requests/await-job.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 
-/** Where a host is, as it is given. */
-export const hostPlace = {
+/** The address and port of a host, as they are given. */
+export const hostEndpoint = {
   address: z.string().regex(/^[\w.:-]{1,253}$/, 'must be a host name or an IP address'),
   port: z.number().int().min(1).max(65_535),
   private: z.boolean(),
 };
-export type HostPlace = { [Field in keyof typeof hostPlace]: z.output<(typeof hostPlace)[Field]> };
+export type HostEndpoint = {
+  [Field in keyof typeof hostEndpoint]: z.output<(typeof hostEndpoint)[Field]>;
+};
 
 /**
  * Has a worker connect once and returns the host's keys; `isRepeat` where the job is that of an earlier request with the
@@ -22,7 +24,7 @@ export type HostPlace = { [Field in keyof typeof hostPlace]: z.output<(typeof ho
  */
 export async function scanHost(
   api: ApiContext,
-  { address, port, private: isPrivate }: HostPlace,
+  { address, port, private: isPrivate }: HostEndpoint,
   { req, res }: Exchange,
 ): Promise<{ keys: string[]; isRepeat: boolean } | undefined> {
   await requireWorker(api, 'scan-host');

@@ -36,7 +36,7 @@ export async function sealEnv(publicKey: string, context: SealContext, { env }: 
     return length <= MAX_NAME_LENGTH;
   });
   // Nothing is sent anywhere with them but over the session's connection.
-  const given = { place: '', secret: env };
+  const given = { destination: '', secret: env };
   return { sealedEnv: await seal(publicKey, { ...context, of: 'env' }, given), envNames };
 }
 

@@ -4,7 +4,7 @@ import { anyOf } from '../../shared/database/any-of.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { hosts, sessions } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors/errors.ts';
-import { HOST_CHANGED } from '../../shared/ssh/host-place.ts';
+import { HOST_CHANGED } from '../../shared/ssh/destination.ts';
 import { type EndedSessions, endSessions, isActiveOrOpening } from './sessions.ts';
 
 /** Those of the sessions that a change of their host has ended and that had been opened. */

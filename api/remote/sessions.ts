@@ -21,7 +21,7 @@ import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobsOf, SESSION_ENDED } from '../../shared/jobs/cancel.ts';
 import { rowLeavesUnremoved } from '../../shared/jobs/run-intent.ts';
-import { HOST_CHANGED, hostChanged } from '../../shared/ssh/host-place.ts';
+import { HOST_CHANGED, hostChanged } from '../../shared/ssh/destination.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
 

@@ -30,13 +30,13 @@ import {
   hostChanges,
   hostRecord,
   NO_LOGIN,
+  newEndpoint,
   newHost,
-  newPlace,
   shortView,
   shownKeys,
 } from '../remote/host-record.ts';
 import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
-import { type HostPlace, scanHost } from '../remote/scan-host.ts';
+import { type HostEndpoint, scanHost } from '../remote/scan-host.ts';
 import {
   endUnlistedSessions,
   listEndedByHost,
@@ -49,7 +49,7 @@ export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   const find = async (name: string) => requireHost(name, await selectHost(db, name));
-  const scan = (at: HostPlace, { req, res }: Exchange) =>
+  const scan = (at: HostEndpoint, { req, res }: Exchange) =>
     // An administrator who has lost that role meanwhile is told neither keys nor why there are none.
     scanHost(api, at, { req, res }).finally(() => requireAdministrator(res));
 
@@ -113,7 +113,7 @@ export default routes('json-body', (router, api) => {
       topic: 'sessions',
       summary: 'See which keys a machine shows, before a host is added with them',
       details: 'A worker connects to it once. Nothing is kept.',
-      body: newPlace,
+      body: newEndpoint,
       for: 'administrators',
       refusesTokens: true,
       answers: { 200: { means: 'What it shows.', json: shownKeys } },

@@ -50,7 +50,7 @@ const position = (limit: number) =>
     .regex(/^(0|[1-9]\d{0,8})$/, `must be a whole number from 0 to ${limit - 1}`)
     .transform(Number)
     .refine(n => n < limit, `must be a whole number from 0 to ${limit - 1}`);
-const place = z.object({ fid: position(MAX_FILES), part: position(MAX_PARTS) });
+const partParameters = z.object({ fid: position(MAX_FILES), part: position(MAX_PARTS) });
 const remoteFile = z
   .strictObject({ sid: z.string(), path: absolutePath })
   .meta({ id: 'RemoteFile' });
@@ -60,13 +60,13 @@ const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
 
 /** The part that a request names. */
-interface PartPlace extends UploadKey {
+interface PartKey extends UploadKey {
   file: number;
   part: number;
 }
 
 /** The same, of an upload that takes it. */
-interface PartTarget extends PartPlace {
+interface PartTarget extends PartKey {
   /** The project of the upload. */
   project: string;
   found: UploadFound;
@@ -117,7 +117,7 @@ export default routes('raw-body', (router, api) => {
         'insufficient_storage',
       ],
       handle: async ({ req, res }) => {
-        const at = readPlace({ req, res });
+        const at = readPartKey({ req, res });
         const given = await receive(at, { req, res });
         if ('stored' in given) {
           await commit(at, { req, res, stored: given.stored });
@@ -131,7 +131,7 @@ export default routes('raw-body', (router, api) => {
   });
 
   /** Checks all that can be checked before the body is read. */
-  async function findTarget(at: PartPlace): Promise<PartTarget> {
+  async function findTarget(at: PartKey): Promise<PartTarget> {
     const found = await findUpload(db, at);
     assertUploadOpen(found);
     assertPartsAreSent(found);
@@ -139,7 +139,7 @@ export default routes('raw-body', (router, api) => {
   }
 
   /** The bytes of the part, stored; or the fields that name a remote file. */
-  async function receive(at: PartPlace, { req, res }: Exchange) {
+  async function receive(at: PartKey, { req, res }: Exchange) {
     const type = req.is([MULTIPART, FORM, 'application/json']);
     if (type !== 'application/json')
       return store(await findTarget(at), { req, res, isForm: type === MULTIPART || type === FORM });
@@ -192,7 +192,7 @@ export default routes('raw-body', (router, api) => {
   }
 
   async function commit(
-    { uid, file, part }: PartPlace,
+    { uid, file, part }: PartKey,
     { req, res, stored }: Exchange & { stored: StoredBytes },
   ): Promise<void> {
     try {
@@ -215,7 +215,7 @@ export default routes('raw-body', (router, api) => {
   }
 
   async function startCopy(
-    at: PartPlace,
+    at: PartKey,
     { req, res, fields }: Exchange & { fields: unknown },
   ): Promise<JobSummary> {
     const { sid, path } = parseInput(fields ?? {}, remoteFile);
@@ -244,8 +244,8 @@ export default routes('raw-body', (router, api) => {
   }
 });
 
-function readPlace({ req, res }: Exchange): PartPlace {
-  const { fid, part } = parseInput(req.params, place);
+function readPartKey({ req, res }: Exchange): PartKey {
+  const { fid, part } = parseInput(req.params, partParameters);
   return { ...readUploadKey({ req, res }), file: fid, part };
 }
 

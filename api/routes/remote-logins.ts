@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { seal } from '../../shared/secrets/secrets.ts';
+import { destinationDigest, hostChanged } from '../../shared/ssh/destination.ts';
 import { hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
 import { assertHostFor } from '../../shared/ssh/host-access.ts';
-import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -64,11 +64,11 @@ export default routes('json-body', (router, api) => {
           throw (await hasMissedChallenge(api.database.db, key)) ? challengeExpired() : error;
         });
         await readHops(hostname, key.owner);
-        // The answers go to the connected host over that connection only: no place is needed (decision 35).
+        // The answers go to the connected host over that connection only: no destination is needed (decision 35).
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
           { ...key, hostname },
-          { place: '', secret: given.answers },
+          { destination: '', secret: given.answers },
         );
         const start = () =>
           startRequestedJob(api, { req, res }, async tx => {
@@ -105,11 +105,11 @@ export default routes('json-body', (router, api) => {
         const { hostname } = await findSession(api.database.db, key);
         const hops = await readHops(hostname, owner);
         checkJumps(given, hops);
-        const place = destinationDigest(hops);
+        const destination = destinationDigest(hops);
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
           { ...key, hostname },
-          { place, secret },
+          { destination, secret },
         );
         const start = () =>
           startRequestedJob(api, { req, res }, async tx => {

@@ -13,7 +13,7 @@ import {
 import { conflict, notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
 import { JOB_KINDS } from '../../shared/jobs/catalog.ts';
-import { WEBHOOK_PLACE } from '../../shared/secrets/reseal-webhooks.ts';
+import { WEBHOOK_DESTINATION } from '../../shared/secrets/reseal-webhooks.ts';
 import { seal } from '../../shared/secrets/secrets.ts';
 import { isPrivateAddress } from '../../shared/ssh/private-addresses.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
@@ -156,7 +156,7 @@ export default routes('json-body', (router, api) => {
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
           { webhook: id, owner },
-          { place: WEBHOOK_PLACE, secret },
+          { destination: WEBHOOK_DESTINATION, secret },
         );
         await db.transaction(async tx => {
           await lockUnchangedUser(tx, currentUser(res));

@@ -27,10 +27,10 @@ const config = readConfig({ DATABASE_URL: 'postgres://unused' });
 const log = createLog({ level: 'warn', name: 'bench', secrets: [] });
 
 /** `redisUrl` in the fleet form only. */
-type Place = Pick<Servers, 'databaseUrl'> & Partial<Servers>;
+type BackingServers = Pick<Servers, 'databaseUrl'> & Partial<Servers>;
 
 /** What the API does for a command: a row, then an entry or a notification. */
-export async function openWindlass({ databaseUrl, redisUrl }: Place): Promise<Contender> {
+export async function openWindlass({ databaseUrl, redisUrl }: BackingServers): Promise<Contender> {
   const database = openDatabase(databaseUrl, { max: 20 });
   const notifications = new Notifications(database, log);
   const queues = new JobQueues({ databaseUrl, redisUrl, log });
@@ -83,18 +83,18 @@ export interface Work {
 
 /** Workers as workers/main.ts has them, whose commands do nothing. */
 export async function workForWindlass(
-  place: Place,
+  servers: BackingServers,
   { workers = 1, slots = config.REMOTE_SLOTS, commandMs = 0 }: Work = {},
 ): Promise<void> {
   const wait: Handler<'command'> = async () => {
     if (commandMs > 0) await delay(commandMs);
     return { result: { returncode: 0 } };
   };
-  for (let n = 0; n < workers; n++) await startWorker(place, slots, wait);
+  for (let n = 0; n < workers; n++) await startWorker(servers, slots, wait);
 }
 
 async function startWorker(
-  { databaseUrl, redisUrl }: Place,
+  { databaseUrl, redisUrl }: BackingServers,
   remote: number,
   command: Handler<'command'>,
 ): Promise<void> {

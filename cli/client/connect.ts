@@ -7,13 +7,13 @@ import { printNotice } from '../output/print-notice.ts';
 import { readPassword } from '../secret-input.ts';
 import { type Profile, readProfile } from './profile.ts';
 
-type Place = Pick<Profile, 'url' | 'token'>;
+type ServiceLogin = Pick<Profile, 'url' | 'token'>;
 
 /**
  * The service that this user logged in to. WINDLASS_URL goes before what `windlass login` kept, and WINDLASS_TOKEN is sent to no
  * other service than that of WINDLASS_URL. Throws CommandError where that is unset: it may be of another than the one kept.
  */
-export async function findService(): Promise<Place> {
+export async function findService(): Promise<ServiceLogin> {
   const kept = await readProfile(process.env);
   const { WINDLASS_URL, WINDLASS_TOKEN } = process.env;
   if (WINDLASS_TOKEN && !WINDLASS_URL)
@@ -24,7 +24,7 @@ export async function findService(): Promise<Place> {
       },
     );
   const url = WINDLASS_URL ?? kept?.url;
-  // A token is not sent to another place than the one that it was made for.
+  // A token is not sent to another service than the one that it was made for.
   const token =
     WINDLASS_TOKEN ??
     (url && kept && normalizeUrl(url) === normalizeUrl(kept.url) ? kept.token : undefined);
@@ -54,10 +54,10 @@ export interface PasswordOptions {
 
 /** A client with the user's password, for what a token may not do. */
 export async function connectByPassword({ passwordStdin }: PasswordOptions): Promise<Windlass> {
-  const place = await findService();
-  const { username: user } = await unwrap(connectTo(place).api.GET('/api/users/-'));
+  const login = await findService();
+  const { username: user } = await unwrap(connectTo(login).api.GET('/api/users/-'));
   const password = await readPassword(user, passwordStdin);
-  return connectTo({ url: place.url, user, password });
+  return connectTo({ url: login.url, user, password });
 }
 
 export function connectTo(options: ConnectionOptions): Windlass {

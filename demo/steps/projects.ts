@@ -2,7 +2,7 @@ import { dim, expect } from '../console.ts';
 import type { DemoContext } from '../context.ts';
 import type { Video } from './videos.ts';
 
-export interface Place {
+export interface ProjectWithModel {
   /** The project. */
   pid: string;
   /** The model in it. */
@@ -10,7 +10,7 @@ export interface Place {
 }
 
 /** Creates a project and a model in it. */
-export async function makeProject({ client, out }: DemoContext): Promise<Place> {
+export async function makeProject({ client, out }: DemoContext): Promise<ProjectWithModel> {
   const { id: pid } = await client.post<{ id: string }>('/api/projects', {
     name: 'Weather stations',
     description: 'What the demonstration makes.',

@@ -3,8 +3,8 @@ import type { Database } from '../database/connect.ts';
 import { webhooks } from '../database/schema.ts';
 import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
 
-/** Stands in the place of a destination: the key goes nowhere, because signatures are made here. */
-export const WEBHOOK_PLACE = 'webhook';
+/** Stands for a destination: the key goes nowhere, because signatures are made here. */
+export const WEBHOOK_DESTINATION = 'webhook';
 
 /** Seals the keys of webhooks anew that are not sealed with the first of the private keys; how many. */
 export async function resealWebhooks({ db }: Database, privateKeys: string): Promise<number> {
@@ -17,7 +17,7 @@ export async function resealWebhooks({ db }: Database, privateKeys: string): Pro
     if (isSealedWith(publicKey, sealed)) continue;
     const opened = await unseal<string>(privateKeys, context, sealed).catch(() => undefined);
     if (!opened) continue;
-    const given = { place: WEBHOOK_PLACE, secret: opened.secret };
+    const given = { destination: WEBHOOK_DESTINATION, secret: opened.secret };
     const written = await db
       .update(webhooks)
       .set({ sealed: await seal(publicKey, context, given) })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { generateSealKeys, hmac, seal, unseal } from './secrets.ts';
 
 const context = { sid: 's1', owner: 'alice', hostname: 'h' };
-const secret = { place: 'there', secret: { privateKey: '-----BEGIN…', passphrase: 'ä\n\0' } };
+const secret = { destination: 'there', secret: { privateKey: '-----BEGIN…', passphrase: 'ä\n\0' } };
 
 test('a sealed credential opens only for its session, user and host', async () => {
   const { publicKey, privateKey } = await generateSealKeys();
@@ -20,7 +20,7 @@ test('variables of a session are no credential of it, and its credential is none
   const ofEnv = { ...context, of: 'env' } as const;
   const [credential, env] = [
     await seal(publicKey, context, secret),
-    await seal(publicKey, ofEnv, { place: '', secret: { LANG: 'C' } }),
+    await seal(publicKey, ofEnv, { destination: '', secret: { LANG: 'C' } }),
   ];
   expect((await unseal(privateKey, ofEnv, env)).secret).toEqual({ LANG: 'C' });
   await expect(unseal(privateKey, ofEnv, credential)).rejects.toThrow();
@@ -42,21 +42,21 @@ test('detects any changed byte, and shows nothing of the secret', async () => {
   expect((await seal(publicKey, context, secret)).equals(sealed)).toBe(false);
 });
 
-test('what 0.1.0 sealed, which names no place, is told apart from what is damaged', async () => {
+test('what 0.1.0 sealed, which names no destination, is told apart from what is damaged', async () => {
   const { publicKey, privateKey } = await generateSealKeys();
   const sealed = await seal(publicKey, context, secret);
   sealed[0] = 1;
   await expect(unseal(privateKey, context, sealed)).rejects.toMatchObject({
     code: 'remote_authentication_failed',
-    message: expect.stringContaining('0.1.0 sealed them, without the place'),
+    message: expect.stringContaining('0.1.0 sealed them, without the destination'),
     hint: 'Open a new session.',
   });
 });
 
 test('old keys open old credentials until they are removed', async () => {
   const [old, current] = await Promise.all([generateSealKeys(), generateSealKeys()]);
-  const before = await seal(old.publicKey, context, { place: 'there', secret: 'old' });
-  const after = await seal(current.publicKey, context, { place: 'there', secret: 'new' });
+  const before = await seal(old.publicKey, context, { destination: 'there', secret: 'old' });
+  const after = await seal(current.publicKey, context, { destination: 'there', secret: 'new' });
   const both = `${current.privateKey}, ${old.privateKey}`;
   expect(await unseal(both, context, before)).toMatchObject({ secret: 'old' });
   expect(await unseal(both, context, after)).toMatchObject({ secret: 'new' });

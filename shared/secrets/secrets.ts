@@ -8,10 +8,10 @@ const suite = new CipherSuite({
   kdf: new HkdfSha256(),
   aead: new Aes256Gcm(),
 });
-/** Has the secret and the place that it may be sent to (decision 35). */
+/** Has the secret and the destination that it may be sent to (decision 35). */
 const VERSION = 2;
 /** Of 0.1.0, the secret alone: nobody opens it any more. */
-const PLACELESS_VERSION = 1;
+const VERSION_WITHOUT_DESTINATION = 1;
 const ID_BYTES = 4;
 
 /** A key in the form `id.base64url`; sealed bytes name the id of their key. */
@@ -84,6 +84,12 @@ interface WebhookContext {
 /** What is sealed. */
 export interface Sealed<T> {
   /** Of a credential, the only one that it may be sent to, as destinationDigest() has it. */
+  destination: string;
+  secret: T;
+}
+
+/** The same in sealed bytes. */
+interface Stored<T> {
   place: string;
   secret: T;
 }
@@ -106,14 +112,15 @@ const wordsOfSession = (context: SealContext | EnvContext) => [
 export async function seal(
   publicKey: string,
   context: SealContext | EnvContext | WebhookContext,
-  given: Sealed<unknown>,
+  { destination, secret }: Sealed<unknown>,
 ): Promise<Buffer> {
   const key = parseKey(publicKey, 'SEAL_PUBLIC_KEY');
   const sender = await suite.createSenderContext({
     recipientPublicKey: await suite.kem.deserializePublicKey(arrayBuffer(key.bytes)),
     info: arrayBuffer(info(context)),
   });
-  const sealed = await sender.seal(arrayBuffer(Buffer.from(JSON.stringify(given))));
+  const stored: Stored<unknown> = { place: destination, secret };
+  const sealed = await sender.seal(arrayBuffer(Buffer.from(JSON.stringify(stored))));
   const head = Buffer.concat([
     Buffer.from([VERSION]),
     Buffer.from(key.id, 'hex'),
@@ -132,8 +139,8 @@ export async function unseal<T>(
   sealed: Buffer,
 ): Promise<Sealed<T>> {
   const [version] = sealed;
-  if (version === PLACELESS_VERSION)
-    throw cannotDecrypt('0.1.0 sealed them, without the place that they may be sent to');
+  if (version === VERSION_WITHOUT_DESTINATION)
+    throw cannotDecrypt('0.1.0 sealed them, without the destination that they may be sent to');
   if (version !== VERSION) throw new Error('sealed in an unknown version');
   const id = sealed.subarray(1, 1 + ID_BYTES).toString('hex');
   const key = privateKeys
@@ -149,7 +156,8 @@ export async function unseal<T>(
     info: arrayBuffer(info(context)),
   });
   const opened = await recipient.open(arrayBuffer(sealed.subarray(encEnd)));
-  return JSON.parse(Buffer.from(opened).toString()) as Sealed<T>;
+  const { place, secret } = JSON.parse(Buffer.from(opened).toString()) as Stored<T>;
+  return { destination: place, secret };
 }
 
 const cannotDecrypt = (why: string) =>

@@ -123,7 +123,7 @@ describeStack(missingPrograms('sshd'), 'a host that is changed while sessions ar
   });
 
   test('what 0.1.0 sealed, which names no place, is sent nowhere, and its user is told to open a session', async () => {
-    const sid = await openOn('placeless');
+    const sid = await openOn('unbound');
     real.hangUp();
     await sql`update sessions set sealed = set_byte(sealed, 0, 1) where sid = ${sid}`;
     await waitFor(async () => !(await launch(alice, sid)).ok, { what: 'a refusal' });

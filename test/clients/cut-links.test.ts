@@ -27,7 +27,7 @@ import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { UNLIMITED, useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { type EachClient, type Place, type Shown, startClient } from './each-client.ts';
+import { type EachClient, type ServiceLogin, type Shown, startClient } from './each-client.ts';
 
 const MB = 1 << 20;
 /** How often each client loses its stream. */
@@ -56,7 +56,7 @@ describeStack(
     const { stack, client, sshd } = useRemoteStack(form, UNLIMITED);
     const directory = makeTempDir('cut-links');
     afterAll(() => directory.remove());
-    let place: Omit<Place, 'url'>;
+    let login: Omit<ServiceLogin, 'url'>;
     let mid: string;
     const file = join(directory.path, 'large');
     let digest: string;
@@ -66,7 +66,7 @@ describeStack(
       const { token } = await client.post<{ token: string }>('/api/users/-/tokens', body);
       const { username, privateKey } = sshd;
       const session = await connectWindlass(stack).open('host', { username, privateKey });
-      place = { token, sid: session.sid };
+      login = { token, sid: session.sid };
       ({ mid } = await makeModel(client));
       writeRandomFile(file, UPLOAD.bytes);
       digest = await digestOf(createReadStream(file));
@@ -92,10 +92,10 @@ describeStack(
             try {
               let job: string | undefined;
               if (way === 'follow')
-                job = await connectWindlass(stack).session(place.sid).run(command).job;
+                job = await connectWindlass(stack).session(login.sid).run(command).job;
               const showing = job
-                ? used.follow({ url, ...place }, job)
-                : used.run({ url, ...place }, command);
+                ? used.follow({ url, ...login }, job)
+                : used.run({ url, ...login }, command);
               const cutting = cutOften(link).finally(() => writeFileSync(end, ''));
               const [shown] = await Promise.all([showing, cutting]);
               expectEachOnce(shown);
@@ -117,7 +117,7 @@ describeStack(
             ? cutEvery(link, 10_000, sent.signal)
             : cutAtBytes(link, 12 * MB, sent.signal);
           try {
-            await used.upload({ url, ...place }, file, { mid, aid: name });
+            await used.upload({ url, ...login }, file, { mid, aid: name });
             sent.abort();
             expect(await cutting).toBeGreaterThan(1);
             const { body } = await client.fetch(
@@ -151,12 +151,12 @@ describeStack(
           writeFileSync(target, 'as before', { mode: 0o604 });
           const aid = `${name} ${size}`;
           try {
-            await used.write({ url, ...place }, source, target);
+            await used.write({ url, ...login }, source, target);
             expect(readFileSync(target).equals(readFileSync(source))).toBe(true);
             // As of cp, it has those of its source.
             expect(statSync(target).mode & 0o777).toBe(0o604);
             expect(readdirSync(folder)).toEqual(["it's"]);
-            await used.upload({ url, ...place }, source, { mid, aid });
+            await used.upload({ url, ...login }, source, { mid, aid });
             over.abort();
             expect(await cutting).toBeGreaterThan(1);
             const path = `/api/models/${mid}/files/${encodeURIComponent(aid)}`;

@@ -13,7 +13,7 @@ import { type Ended, startCommandLine } from '../harness/clients/command-line.ts
 export type Shown = Record<'stdout' | 'stderr', string[]>;
 
 /** Where a client finds the service, and as whom. */
-export interface Place {
+export interface ServiceLogin {
   url: string;
   token: string;
   /** An open session on the host. */
@@ -22,11 +22,11 @@ export interface Place {
 
 /** What each of our clients can do, as its users would have it done. */
 export interface EachClient {
-  run(place: Place, command: string): Promise<Shown>;
-  follow(place: Place, job: string): Promise<Shown>;
-  upload(place: Place, file: string, to: { mid: string; aid: string }): Promise<void>;
+  run(login: ServiceLogin, command: string): Promise<Shown>;
+  follow(login: ServiceLogin, job: string): Promise<Shown>;
+  upload(login: ServiceLogin, file: string, to: { mid: string; aid: string }): Promise<void>;
   /** A file of this machine to a path on the host. */
-  write(place: Place, file: string, target: string): Promise<void>;
+  write(login: ServiceLogin, file: string, target: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -37,20 +37,20 @@ async function gather(run: Pick<Run, typeof Symbol.asyncIterator>): Promise<Show
 }
 
 const nodeClient: EachClient = {
-  run: ({ sid, ...place }, command) => gather(new Windlass(place).session(sid).run(command)),
-  follow: (place, job) => gather(new Windlass(place).follow(job)),
-  async upload(place, path, { mid, aid }) {
+  run: ({ sid, ...login }, command) => gather(new Windlass(login).session(sid).run(command)),
+  follow: (login, job) => gather(new Windlass(login).follow(job)),
+  async upload(login, path, { mid, aid }) {
     const file = await openFile(path);
     try {
-      await new Windlass(place).upload(file, { mid, parser: 'blob', aids: [aid] });
+      await new Windlass(login).upload(file, { mid, parser: 'blob', aids: [aid] });
     } finally {
       await file.close();
     }
   },
-  async write({ sid, ...place }, path, target) {
+  async write({ sid, ...login }, path, target) {
     const file = await openFile(path);
     try {
-      await new Windlass(place).session(sid).writeFile(target, file);
+      await new Windlass(login).session(sid).writeFile(target, file);
     } finally {
       await file.close();
     }
@@ -65,12 +65,12 @@ async function startPages(): Promise<EachClient> {
     bundleForPage(CLIENT, 'windlassClient'),
     chromium.launch({ executablePath: findProgram('chromium'), args: ['--no-sandbox'] }),
   ]);
-  const evaluate = async (place: Place, work: string, file?: string) => {
-    const page = await openPage(browser, place, script);
+  const evaluate = async (login: ServiceLogin, work: string, file?: string) => {
+    const page = await openPage(browser, login, script);
     try {
       if (file) await page.setInputFiles('input', file);
       return await page.evaluate<Shown>(`(async () => {
-        const { url, token, sid } = ${JSON.stringify(place)};
+        const { url, token, sid } = ${JSON.stringify(login)};
         const windlass = new windlassClient.Windlass({ url, token });
         const gather = ${gather};
         ${work}
@@ -80,24 +80,24 @@ async function startPages(): Promise<EachClient> {
     }
   };
   return {
-    run: (place, command) =>
-      evaluate(place, `return gather(windlass.session(sid).run(${JSON.stringify(command)}))`),
-    follow: (place, job) => evaluate(place, `return gather(windlass.follow('${job}'))`),
-    async upload(place, path, { mid, aid }) {
+    run: (login, command) =>
+      evaluate(login, `return gather(windlass.session(sid).run(${JSON.stringify(command)}))`),
+    follow: (login, job) => evaluate(login, `return gather(windlass.follow('${job}'))`),
+    async upload(login, path, { mid, aid }) {
       const given = JSON.stringify({ mid, parser: 'blob', aids: [aid] });
       const work = `await windlass.upload(document.querySelector('input').files[0], ${given})`;
-      await evaluate(place, work, path);
+      await evaluate(login, work, path);
     },
-    async write(place, path, target) {
+    async write(login, path, target) {
       const file = "document.querySelector('input').files[0]";
       const work = `await windlass.session(sid).writeFile(${JSON.stringify(target)}, ${file})`;
-      await evaluate(place, work, path);
+      await evaluate(login, work, path);
     },
     stop: () => browser.close(),
   };
 }
 
-async function openPage(browser: Browser, { url }: Place, script: string) {
+async function openPage(browser: Browser, { url }: ServiceLogin, script: string) {
   const page = await browser.newPage();
   await page.goto(`${url}/healthz`);
   await page.evaluate(`document.body.innerHTML = '<input type=file>'`);
@@ -124,7 +124,7 @@ else:
 
 async function startPython({ python }: TestPython): Promise<EachClient> {
   const line = await startCommandLine();
-  const call = async ({ url, token }: Place, ...args: string[]) => {
+  const call = async ({ url, token }: ServiceLogin, ...args: string[]) => {
     const env = {
       PYTHONPATH: join(PYTHON_CLIENT, 'src'),
       PYTHONDONTWRITEBYTECODE: '1',
@@ -134,13 +134,13 @@ async function startPython({ python }: TestPython): Promise<EachClient> {
     return expectSuccess(await line.startProgram(python, ['-c', PYTHON, ...args], { env }).ended);
   };
   return {
-    run: async (place, command) => JSON.parse(await call(place, 'run', place.sid, command)),
-    follow: async (place, job) => JSON.parse(await call(place, 'follow', job)),
-    upload: async (place, path, { mid, aid }) => {
-      await call(place, 'upload', path, mid, aid);
+    run: async (login, command) => JSON.parse(await call(login, 'run', login.sid, command)),
+    follow: async (login, job) => JSON.parse(await call(login, 'follow', job)),
+    upload: async (login, path, { mid, aid }) => {
+      await call(login, 'upload', path, mid, aid);
     },
-    write: async (place, path, target) => {
-      await call(place, 'write', place.sid, path, target);
+    write: async (login, path, target) => {
+      await call(login, 'write', login.sid, path, target);
     },
     stop: () => line.stop(),
   };
@@ -148,7 +148,7 @@ async function startPython({ python }: TestPython): Promise<EachClient> {
 
 async function startShell(): Promise<EachClient> {
   const line = await startCommandLine();
-  const call = ({ url, token }: Place, args: string[]) =>
+  const call = ({ url, token }: ServiceLogin, args: string[]) =>
     line.run(args, { env: { WINDLASS_URL: url, WINDLASS_TOKEN: token } });
   const lines = (text: string) => text.split('\n').slice(0, -1);
   const show = ({ stdout, stderr, code }: Ended): Shown => {
@@ -158,14 +158,14 @@ async function startShell(): Promise<EachClient> {
     return { stdout: lines(stdout), stderr: lines(stderr).filter(text => !own.test(text)) };
   };
   return {
-    run: async (place, command) => show(await call(place, ['run', 'host', '--', command])),
-    follow: async (place, job) => show(await call(place, ['logs', '-f', job])),
-    upload: async (place, path, { mid, aid }) => {
+    run: async (login, command) => show(await call(login, ['run', 'host', '--', command])),
+    follow: async (login, job) => show(await call(login, ['logs', '-f', job])),
+    upload: async (login, path, { mid, aid }) => {
       const args = ['upload', path, '--model', mid, '--aid', aid, '--parser', 'blob'];
-      expectSuccess(await call(place, args));
+      expectSuccess(await call(login, args));
     },
-    write: async (place, path, target) => {
-      expectSuccess(await call(place, ['cp', path, `host:${target}`]));
+    write: async (login, path, target) => {
+      expectSuccess(await call(login, ['cp', path, `host:${target}`]));
     },
     stop: () => line.stop(),
   };

@@ -54,23 +54,23 @@ test('a file that a link names in another encoding gets no pieces', async () => 
   symlinkSync(Buffer.concat([real, Buffer.from('/file')]), link);
   const nowhere = join(directory.path, 'M\ufffd', 'file');
   for (const target of [link, nowhere]) {
-    const place = { target, parents: true, folder: '.windlass-name-state' };
-    await expect(preparePieces(here, place)).rejects.toMatchObject({ code: 'invalid_input' });
+    const named = { target, parents: true, folder: '.windlass-name-state' };
+    await expect(preparePieces(here, named)).rejects.toMatchObject({ code: 'invalid_input' });
   }
   expect(readdirSync(real)).toEqual(['file']);
   expect(readdirSync(directory.path)).toHaveLength(2);
 });
 
 const NAME = '.windlass-0123456789abcdef-0123456789abcdef';
-let places = 0;
+let made = 0;
 /** Of a file in a folder where others may write. */
-function makePlace() {
-  const folder = join(directory.path, `shared ${++places}`);
+function makeTarget() {
+  const folder = join(directory.path, `shared ${++made}`);
   mkdirSync(folder);
   chmodSync(folder, 0o777);
   return {
     folder,
-    place: { target: join(folder, 'file'), folder: NAME },
+    of: { target: join(folder, 'file'), folder: NAME },
     path: join(folder, NAME),
   };
 }
@@ -84,52 +84,52 @@ const notOwn = { code: 'not_written', detail };
 const notPrivate = { code: 'not_private', detail };
 
 test('pieces come into a folder of the account alone, and whole ones are found there', async () => {
-  const { place } = makePlace();
-  const { folder } = await preparePieces(here, place);
+  const { of: target } = makeTarget();
+  const { folder } = await preparePieces(here, target);
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   // As one of an earlier copy.
   writeFileSync(join(folder, '0-5'), 'after');
   writeFileSync(join(folder, '5-5'), 'cut');
-  expect((await preparePieces(here, place)).stored).toEqual(new Map([[0, 5]]));
+  expect((await preparePieces(here, target)).stored).toEqual(new Map([[0, 5]]));
   // A piece is never written over: one that is cut makes room.
   expect(readdirSync(folder)).toEqual(['0-5']);
 });
 
 test('where modes are not kept, no folder is used, and none stays', async () => {
-  const { folder, place } = makePlace();
+  const { folder, of: target } = makeTarget();
   const programs = join(directory.path, 'open');
   mkdirSync(programs);
   // As on a share whose modes are those of its mount.
   writeFileSync(join(programs, 'ls'), '#!/bin/sh\necho "drwxrwxrwx 2 0 0 .  "\n', { mode: 0o755 });
-  await expect(preparePieces(hereWith(programs), place)).rejects.toMatchObject(notPrivate);
+  await expect(preparePieces(hereWith(programs), target)).rejects.toMatchObject(notPrivate);
   expect(readdirSync(folder)).toEqual([]);
 });
 
 test('a link in place of the folder is neither used nor followed', async () => {
-  const { folder, place, path } = makePlace();
+  const { folder, of: target, path } = makeTarget();
   const other = join(folder, 'other');
   mkdirSync(other, { mode: 0o700 });
   writeFileSync(join(other, '0-5'), 'after');
   symlinkSync(other, path);
-  await expect(preparePieces(here, place)).rejects.toMatchObject(notPrivate);
+  await expect(preparePieces(here, target)).rejects.toMatchObject(notPrivate);
   rmSync(path);
-  const pieces = await preparePieces(here, place);
+  const pieces = await preparePieces(here, target);
   renameSync(path, join(folder, 'away'));
   symlinkSync(other, path);
   await expect(joinPieces(here, pieces, after)).rejects.toMatchObject(notOwn);
   await removePieces(here, pieces, AbortSignal.timeout(60_000));
   expect(readdirSync(other)).toEqual(['0-5']);
-  expect(existsSync(place.target)).toBe(false);
+  expect(existsSync(target.target)).toBe(false);
 });
 
 test('a folder that others may write to is emptied of pieces and made again, links too', async () => {
-  const { folder, place, path } = makePlace();
+  const { folder, of: target, path } = makeTarget();
   const notes = join(folder, 'notes');
   writeFileSync(notes, 'notes');
   mkdirSync(path);
   chmodSync(path, 0o777);
   symlinkSync(notes, join(path, '0-5'));
-  const pieces = await preparePieces(here, place);
+  const pieces = await preparePieces(here, target);
   expect(pieces.stored.size).toBe(0);
   expect(readdirSync(path)).toEqual([]);
   // Where another account did so meanwhile nothing is joined.
@@ -137,23 +137,23 @@ test('a folder that others may write to is emptied of pieces and made again, lin
   writeFileSync(join(path, 'of others'), '');
   chmodSync(path, 0o770);
   await expect(joinPieces(here, pieces, after)).rejects.toMatchObject(notOwn);
-  expect(existsSync(place.target)).toBe(false);
+  expect(existsSync(target.target)).toBe(false);
   expect(readFileSync(notes, 'utf8')).toBe('notes');
 });
 
 test('a folder of another account is refused and stays', async context => {
   const skip = missingRoot();
   if (skip) skipTest(context, skip);
-  const { place, path } = makePlace();
+  const { of: target, path } = makeTarget();
   mkdirSync(path);
   writeFileSync(join(path, '0-5'), 'after');
   chownSync(path, 65_534, 65_534);
-  await expect(preparePieces(here, place)).rejects.toMatchObject(notPrivate);
+  await expect(preparePieces(here, target)).rejects.toMatchObject(notPrivate);
   expect(readdirSync(path)).toEqual(['0-5']);
 });
 
 test('of old folders only those go that are named like ours and hold nothing but pieces', async () => {
-  const { folder, place } = makePlace();
+  const { folder, of: target } = makeTarget();
   const old = new Date(Date.now() - 8 * 86_400_000);
   const make = (name: string, files: string[]) => {
     mkdirSync(join(folder, name));
@@ -170,7 +170,7 @@ test('of old folders only those go that are named like ours and hold nothing but
   // Of this file in another state, however old.
   make(`${NAME.slice(0, -16)}notes`, ['notes']);
   make(`${NAME.slice(0, -16)}${other}`, pieces);
-  await preparePieces(here, place);
+  await preparePieces(here, target);
   expect(readdirSync(folder).sort()).toEqual(
     [
       NAME,

@@ -15,7 +15,7 @@ export const HOST_KEY = `ssh-ed25519 ${Buffer.concat([
 ]).toString('base64')}`;
 
 /** A project with a model, a writer and a reader. */
-export interface Place {
+export interface ProjectWithModel {
   pid: string;
   mid: string;
 }
@@ -68,16 +68,16 @@ export class Fixtures {
     return (await this.call('POST', `/projects/${pid}/models`, { json })).json<{ id: string }>().id;
   }
 
-  place(): Promise<Place> {
-    return this.once('place', async () => {
+  projectWithModel(): Promise<ProjectWithModel> {
+    return this.once('project with model', async () => {
       const pid = await this.newProject();
       return { pid, mid: await this.newModel(pid) };
     });
   }
 
-  /** A place that `writer` writes and `reader` reads. */
-  sharedPlace(): Promise<Place> {
-    return this.once('shared place', async () => {
+  /** A project that `writer` writes and `reader` reads. */
+  sharedProject(): Promise<ProjectWithModel> {
+    return this.once('shared project', async () => {
       const pid = await this.newProject();
       const writers = [{ user: (await this.person('writer')).username }];
       const readers = [{ user: (await this.person('reader')).username }];
@@ -196,7 +196,7 @@ export class Fixtures {
 
   /** An upload that takes parts. */
   async newUpload(aids: string[] = [this.#world.name('file')], parser = 'blob', options = {}) {
-    const { mid } = await this.place();
+    const { mid } = await this.projectWithModel();
     const json = { mid, input: false, parser, aids, ...options };
     return (await this.call('POST', '/uploads', { json })).json<{ id: string }>().id;
   }
@@ -227,7 +227,7 @@ export class Fixtures {
   /** The path of a table: columns n, word, nothing; 50 rows. */
   table(): Promise<string> {
     return this.once('table', async () => {
-      const { mid } = await this.place();
+      const { mid } = await this.projectWithModel();
       const rows = Array.from({ length: 50 }, (_, n) => `${n},${n % 2 ? 'odd' : 'even'},`);
       await this.parse('table', `n,word,nothing\n${rows.join('\n')}\n`, 'csv');
       return `/models/${mid}/tables/table`;
@@ -236,7 +236,7 @@ export class Fixtures {
 
   /** The path of an array of 2 times 3 integers: 0 to 5. */
   async array(aid: string): Promise<string> {
-    const { mid } = await this.place();
+    const { mid } = await this.projectWithModel();
     const values = [formatNpyHeader('|u1', [2, 3]), Buffer.from([0, 1, 2, 3, 4, 5])];
     await this.parse(aid, Buffer.concat(values), 'npy');
     return `/models/${mid}/arrays/${aid}`;
@@ -245,7 +245,7 @@ export class Fixtures {
   /** The path of a file artifact that holds "0123456789". */
   file(): Promise<string> {
     return this.once('file', async () => {
-      const { mid } = await this.place();
+      const { mid } = await this.projectWithModel();
       await this.parse('file', '0123456789', 'blob');
       return `/models/${mid}/files/file`;
     });

@@ -22,7 +22,7 @@ async function makeWebhook(answer: (req: IncomingMessage, res: ServerResponse) =
   const { publicKey, privateKey } = await generateSealKeys();
   const [id, owner] = [newId(), newId()];
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-  const sealed = await seal(publicKey, { webhook: id, owner }, { place: 'webhook', secret });
+  const sealed = await seal(publicKey, { webhook: id, owner }, { destination: 'webhook', secret });
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;

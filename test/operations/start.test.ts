@@ -178,7 +178,7 @@ test('keys new prints settings that work together, and others each time', async 
   const { SECRET_KEY = '', SEAL_PUBLIC_KEY = '', SEAL_PRIVATE_KEYS = '' } = first ?? {};
   expect(SECRET_KEY.length).toBeGreaterThanOrEqual(43);
   const context = { sid: 's', owner: 'o', hostname: 'h' };
-  const given = { place: 'there', secret: { password: 'p' } };
+  const given = { destination: 'there', secret: { password: 'p' } };
   const sealed = await seal(SEAL_PUBLIC_KEY, context, given);
   expect(await unseal(SEAL_PRIVATE_KEYS, context, sealed)).toEqual(given);
   for (const name of ['SECRET_KEY', 'SEAL_PUBLIC_KEY', 'SEAL_PRIVATE_KEYS'] as const)

@@ -6,7 +6,7 @@ import { noDirectory, takesNoFiles } from './write-errors.ts';
 /** So often other writes may take a directory away between two requests. */
 const MAX_TRIES = 10;
 
-interface Place {
+interface TemporaryFile {
   directory: string;
   /** The path of the temporary file. */
   temporary: string;
@@ -26,14 +26,14 @@ interface Place {
  * A handle of a new temporary file. With `parents` it starts over where a directory is gone again: a write that is refused
  * removes those that it has made, and SFTP tells nobody whether another one has begun to use them.
  */
-export async function openTemporary(channel: Sftp, place: Place): Promise<Buffer> {
+export async function openTemporary(channel: Sftp, file: TemporaryFile): Promise<Buffer> {
   const { sftp, request } = channel;
-  const { directory, temporary, parents, mode, present } = place;
+  const { directory, temporary, parents, mode, present } = file;
   // Private until it has its mode and group; a new one gets the account's at once.
   const attributes = (mode ?? present?.mode) === undefined ? {} : { mode: 0o600 };
   for (let tries = 1; ; tries++) {
     try {
-      await prepareDirectory(channel, place);
+      await prepareDirectory(channel, file);
       // Only a new one: others who may write there may have put a link, or a file that they can read.
       return await request<Buffer>(done => sftp.open(temporary, 'wx', attributes, done));
     } catch (error) {
@@ -47,7 +47,7 @@ export async function openTemporary(channel: Sftp, place: Place): Promise<Buffer
 /** Has the directory of a file, without temporary files of earlier tries. */
 export async function prepareDirectory(
   channel: Sftp,
-  { directory, stale, parents, made }: Place,
+  { directory, stale, parents, made }: TemporaryFile,
 ): Promise<void> {
   if (parents) await makeDirectories(channel, directory, made);
   else if (!(await find(channel, directory))) throw noDirectory(directory);

@@ -1,5 +1,5 @@
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { findPlace, pathIn, remove } from './sftp-paths.ts';
+import { findTarget, pathIn, remove } from './sftp-paths.ts';
 import { withSftp } from './sftp-requests.ts';
 
 interface Temporaries {
@@ -19,7 +19,7 @@ export async function removeTemporaries(
   { path, ends, signal }: Temporaries,
 ): Promise<void> {
   await withSftp(session, signal, async channel => {
-    const { directory } = await findPlace(channel, path);
+    const { directory } = await findTarget(channel, path);
     await Promise.all(ends.map(end => remove(channel, beside(directory, end))));
   });
 }

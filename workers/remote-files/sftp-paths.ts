@@ -26,9 +26,9 @@ export async function findLink(
 /**
  * Where a file is replaced or made. The directory of a link is not that of its file, which may be missing. With
  * `exclusive` none is followed: a link is something that is there already. Throws `invalid_input` where no text names
- * the place.
+ * the file.
  */
-export async function findPlace(channel: Sftp, given: string, { exclusive = false } = {}) {
+export async function findTarget(channel: Sftp, given: string, { exclusive = false } = {}) {
   const present = await find(channel, given);
   const path = exclusive ? given : await followLinks(channel, given);
   // The host's bytes were decoded: such a path names another file, or none.

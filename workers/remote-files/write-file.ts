@@ -10,7 +10,7 @@ import { giveName } from './give-name.ts';
 import { openTemporary, prepareDirectory } from './open-temporary.ts';
 import { beside } from './remove-temporaries.ts';
 import { meansOther } from './require-state.ts';
-import { findPlace, realPath, remove, removeDirectories } from './sftp-paths.ts';
+import { findTarget, realPath, remove, removeDirectories } from './sftp-paths.ts';
 import { isRegularFile, isUnexplained, type Sftp, statusOf, withSftp } from './sftp-requests.ts';
 import { tryWrite } from './try-write.ts';
 import { isThere, noRegularFile, toRefusal, toWriteError } from './write-errors.ts';
@@ -99,21 +99,21 @@ interface Written {
 
 async function write(channel: Sftp, options: WriteFileOptions, remains: Remains): Promise<Written> {
   const { exclusive, mayBeNamed, expected } = options;
-  const { present, path, directory } = await findPlace(channel, options.path, options);
+  const { present, path, directory } = await findTarget(channel, options.path, options);
   if (present && exclusive && !mayBeNamed) throw isThere(options.path);
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
   const temporary = beside(directory, options.temporary);
   remains.temporary = temporary;
   const stale = options.stale.map(end => beside(directory, end));
-  const place = { ...options, directory, temporary, stale, present, made: remains.made };
+  const file = { ...options, directory, temporary, stale, present, made: remains.made };
   const written = { created: present === undefined, path, real: path };
   try {
     if (present && exclusive) {
-      await prepareDirectory(channel, place);
+      await prepareDirectory(channel, file);
       if (!(await holds(channel, path, options))) throw isThere(options.path);
       return { ...written, created: true };
     }
-    const handle = await openTemporary(channel, place);
+    const handle = await openTemporary(channel, file);
     await writeTemporary(channel, temporary, { ...options, handle, present });
     await options.confirm();
     if (expected) return { created: false, expected, path, real: await realPath(channel, path) };

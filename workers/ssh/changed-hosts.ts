@@ -3,8 +3,8 @@ import { recordAudit } from '../../shared/audit/audit.ts';
 import { NAMED_SESSION, sessionTarget } from '../../shared/audit/session-target.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { destinationDigest, HOST_CHANGED } from '../../shared/ssh/destination.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { destinationDigest, HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 
 /** A session with the current hops to its host, if there are any. */
 export interface SessionOnHost {

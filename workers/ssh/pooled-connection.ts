@@ -1,7 +1,7 @@
 import type { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
+import { destinationDigest } from '../../shared/ssh/destination.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { destinationDigest } from '../../shared/ssh/host-place.ts';
 import { type Challenge, type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
 import type { RemoteSession } from './remote-session.ts';
 import type { SessionConnector } from './session-connector.ts';

@@ -12,9 +12,9 @@ import {
   unseal,
 } from '../../shared/secrets/secrets.ts';
 import type { Config } from '../../shared/settings/config.ts';
+import { hostChanged } from '../../shared/ssh/destination.ts';
 import { type Hops, hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
 import { assertHostFor } from '../../shared/ssh/host-access.ts';
-import { hostChanged } from '../../shared/ssh/host-place.ts';
 import type { WorkerMetrics } from '../engine/worker-metrics.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
 import { CircuitBreakers, describeHops } from './circuit-breaker.ts';
@@ -102,7 +102,7 @@ export class SessionConnector {
     // Jobs log in by what the host has taken before, and are held back by session.
     const guard = dialogue && this.#guardFor(session.owner);
     const attempt = new LoginAttempts(this.#breakers, dialogue).run;
-    const [{ secret: credential, place: destination }, env] = await Promise.all([
+    const [{ secret: credential, destination }, env] = await Promise.all([
       this.#open<Credential>(session, { sealed: session.sealed, context: session }),
       this.#openEnv(session),
       // What its user asks for is tried.

@@ -6,7 +6,7 @@ import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { type Credential, generateSealKeys, seal } from '../../shared/secrets/secrets.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import { destinationDigest } from '../../shared/ssh/host-place.ts';
+import { destinationDigest } from '../../shared/ssh/destination.ts';
 import { withDatabase } from '../../test/harness/databases/migrated-database.ts';
 import { makeHungDisk } from '../../test/harness/hosts/hung-disk.ts';
 import { type CodeHost, startCodeHost } from '../../test/harness/hosts/pam-sshd.ts';
@@ -61,7 +61,7 @@ async function makeSession(sshd: TestSshd, secret: Credential, of?: string): Pro
   if (of === undefined) await db.insert(hosts).values(entry);
   const session = { sid, owner: 'alice', hostname: entry.name };
   const sealed = await seal(publicKey, session, {
-    place: destinationDigest([entry as HostRow]),
+    destination: destinationDigest([entry as HostRow]),
     secret,
   });
   await db.insert(sessions).values({ ...session, username, agent: false, sealed });

@@ -1,6 +1,6 @@
 import { failureLevel } from '../../shared/database/failure-level.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
-import { hostChanged } from '../../shared/ssh/host-place.ts';
+import { hostChanged } from '../../shared/ssh/destination.ts';
 import type { LoginDialogue } from './login-dialogue.ts';
 import { PooledConnection } from './pooled-connection.ts';
 import type { RemoteSession } from './remote-session.ts';

@@ -32,7 +32,7 @@ export const SESSION_EXAMPLES = {
   RemoteHosts: [{ hostname: 'hpc', agent: true }],
   NewHost: { name: 'lab', address: 'lab.example.org', keys: [KEY] },
   HostChanges: { users: ['ada', 'grace'] },
-  HostPlace: { address: 'lab.example.org' },
+  HostEndpoint: { address: 'lab.example.org' },
   HostKeys: { keys: host.keys, fingerprints: host.fingerprints },
   Host: host,
   HostName: { name: 'lab', agent: true, jump: 'gate' },

@@ -6,7 +6,7 @@ import { printRecord } from '../../output/print-records.ts';
 import { ProgressLine } from '../../output/progress.ts';
 import { connect } from '../connect.ts';
 import { fetchFile } from '../copy/fetch-file.ts';
-import { findOnHost, type Place, targetOnHost } from '../copy/place-on-host.ts';
+import { findOnHost, type PathOnHost, targetOnHost } from '../copy/path-on-host.ts';
 import { sendFile } from '../copy/send-file.ts';
 import { ifNoPath } from '../explain-file-error.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
@@ -21,8 +21,8 @@ export interface CopyOptions extends LoginChoice {
  * it goes on where it was.
  */
 export async function copyFile(from: string, to: string, options: CopyOptions): Promise<void> {
-  const source = readPlace(from);
-  const target = readPlace(to);
+  const source = readPath(from);
+  const target = readPath(to);
   if (source.host !== undefined && target.host !== undefined)
     throw new CommandError('Both are on hosts.', {
       hint: 'Copy it here first, then to the other.',
@@ -58,7 +58,7 @@ export async function copyFile(from: string, to: string, options: CopyOptions): 
 }
 
 /** What is copied from a host, which `name` names here. */
-async function findFile(session: Session, path: string, name: string): Promise<Place> {
+async function findFile(session: Session, path: string, name: string): Promise<PathOnHost> {
   const found = await findOnHost(session, inHome(path));
   if (!found.isFolder) return found;
   throw new CommandError(`${name} is a folder.`, {
@@ -66,8 +66,8 @@ async function findFile(session: Session, path: string, name: string): Promise<P
   });
 }
 
-/** Reads a place as scp does: a colon after a name without a slash begins a path on that host. */
-function readPlace(text: string): { host?: string; path: string } {
+/** Reads a path as scp does: a colon after a name without a slash begins a path on that host. */
+function readPath(text: string): { host?: string; path: string } {
   const [, host, path = text] = /^([^/:]+):(.*)$/s.exec(text) ?? [];
   return { host, path };
 }

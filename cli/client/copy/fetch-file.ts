@@ -8,7 +8,7 @@ import type { ProgressLine } from '../../output/progress.ts';
 import { cannotWriteIn, ifNoPath } from '../explain-file-error.ts';
 import { saveFile } from '../save-file.ts';
 import { PartialFiles } from './partial-file.ts';
-import type { Place } from './place-on-host.ts';
+import type { PathOnHost } from './path-on-host.ts';
 import { startOver } from './start-over.ts';
 
 export interface Fetching {
@@ -16,7 +16,7 @@ export interface Fetching {
   /** Names the host for the user. */
   host: string;
   /** There. */
-  source: Place;
+  source: PathOnHost;
   /** Here. */
   target: string;
   /** Makes the folders that are missing. */
@@ -37,7 +37,7 @@ export async function fetchFile(given: Fetching): Promise<number> {
 }
 
 /** That of the file which is replaced; the umask is for new ones. */
-function modeOf(present: Stats | undefined, { mode }: Place): number | undefined {
+function modeOf(present: Stats | undefined, { mode }: PathOnHost): number | undefined {
   if (present) return present.mode & 0o777;
   return mode === undefined ? undefined : mode & 0o7777 & ~process.umask();
 }

@@ -5,7 +5,7 @@ import { openFile } from '../../../clients/typescript/src/node.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError, reasonOf } from '../../command-error.ts';
 import type { ProgressLine } from '../../output/progress.ts';
-import type { Place } from './place-on-host.ts';
+import type { PathOnHost } from './path-on-host.ts';
 import { shortHash } from './short-hash.ts';
 import { startOver } from './start-over.ts';
 
@@ -14,7 +14,7 @@ export interface Sending {
   /** Here. */
   file: string;
   /** There. */
-  target: Place;
+  target: PathOnHost;
   /** Makes the folders that are missing. */
   parents: boolean;
   line: ProgressLine;
@@ -53,7 +53,7 @@ export function sendFile({ session, file, target, parents, line }: Sending): Pro
 }
 
 /** The permissions as cp gives them: a file that is there keeps its own, a new one has those of this one without the account's umask. */
-const modeOf = (file: string, { mode, umask }: Place): number | undefined =>
+const modeOf = (file: string, { mode, umask }: PathOnHost): number | undefined =>
   mode === undefined ? statSync(file).mode & 0o777 & ~umask : undefined;
 
 const isWithoutFolder = (error: unknown): error is WindlassError =>

@@ -2234,7 +2234,7 @@ export interface components {
          *       "address": "lab.example.org"
          *     }
          */
-        HostPlace: {
+        HostEndpoint: {
             address: string;
             /** @default 22 */
             port?: number;
@@ -5749,7 +5749,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["HostPlace"];
+                "application/json": components["schemas"]["HostEndpoint"];
             };
         };
         responses: {

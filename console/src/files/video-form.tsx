@@ -40,10 +40,10 @@ export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFo
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget);
-    const place = readCacheFields(fields);
+    const location = readCacheFields(fields);
     const frames = { pattern: join(listing.path, pattern), ...taken.options };
-    const options = { ...frames, ...readVideoOptions(fields), ...place };
-    replacing.ask(place, () =>
+    const options = { ...frames, ...readVideoOptions(fields), ...location };
+    replacing.ask(location, () =>
       make.mutate(options, { onSuccess: job => navigate(`/jobs/${job}`) }),
     );
   };

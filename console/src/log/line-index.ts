@@ -10,7 +10,7 @@ const LINE_FEED = 10;
 const ESCAPE = 27;
 
 /** Where a line begins, and where its line break is, or where the stream ends so far. */
-interface Place {
+interface LineSpan {
   start: number;
   end: number;
 }
@@ -24,7 +24,7 @@ export class LineIndex {
   #style: Style = {};
   /** The tail of a chunk in which an escape sequence may have begun. */
   #cut: Uint8Array | undefined;
-  readonly #long = new Map<number, Place>();
+  readonly #long = new Map<number, LineSpan>();
   #lines = 0;
   #lastStart = 0;
   #isAtStart = true;
@@ -76,12 +76,12 @@ export class LineIndex {
   }
 
   /** Or where a line begins that stands before it, or itself, whose bytes were dropped: at most LONG_LINE_BYTES of them. */
-  locate(line: number): Place | { lost: number } {
-    const known = this.#placeOfLong(line);
+  locate(line: number): LineSpan | { lost: number } {
+    const known = this.#spanOfLong(line);
     if (known) return known;
     let start = this.#marks.at(Math.floor(line / LINES_PER_MARK));
     for (let n = line - (line % LINES_PER_MARK); ; n++) {
-      const end = this.#placeOfLong(n)?.end ?? this.#findBreak(start);
+      const end = this.#spanOfLong(n)?.end ?? this.#findBreak(start);
       if (end === undefined) return { lost: start };
       if (n === line) return { start, end };
       start = end + 1;
@@ -89,14 +89,14 @@ export class LineIndex {
   }
 
   isLong(line: number): boolean {
-    return this.#placeOfLong(line) !== undefined;
+    return this.#spanOfLong(line) !== undefined;
   }
 
-  #keepLong(place: Place): void {
-    if (place.end - place.start > LONG_LINE_BYTES) this.#long.set(this.#lines - 1, place);
+  #keepLong(span: LineSpan): void {
+    if (span.end - span.start > LONG_LINE_BYTES) this.#long.set(this.#lines - 1, span);
   }
 
-  #placeOfLong(line: number): Place | undefined {
+  #spanOfLong(line: number): LineSpan | undefined {
     if (line !== this.#lines - 1) return this.#long.get(line);
     const end = this.#blocks.length - (this.#isAtStart ? 1 : 0);
     return end - this.#lastStart > LONG_LINE_BYTES ? { start: this.#lastStart, end } : undefined;

@@ -10,9 +10,9 @@ import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { DialogForm } from '../ui/dialog-form.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { EndpointFields, readEndpoint } from './endpoint-fields.tsx';
 import { HostKeys } from './host-keys.tsx';
 import { JumpField } from './jump-field.tsx';
-import { PlaceFields, readPlace } from './place-fields.tsx';
 
 interface HostDialogProps {
   /** Changes are held against it as it was when the dialog was opened, whatever is read later. */
@@ -29,7 +29,7 @@ export function HostDialog({ host: present, onClose }: HostDialogProps) {
   const isMoved = isElsewhere || jump !== host.jump;
   const look = (event: TargetedInputEvent<HTMLFormElement>) => {
     const fields = new FormData(event.currentTarget);
-    const { address, port } = readPlace(fields);
+    const { address, port } = readEndpoint(fields);
     setElsewhere(address !== host.address || port !== host.port);
   };
   const send = (fields: FormData) => {
@@ -40,7 +40,7 @@ export function HostDialog({ host: present, onClose }: HostDialogProps) {
   return (
     <Dialog title={host.name} onClose={onClose}>
       <DialogForm action="Save" sending={change} onSend={send} onClose={onClose} onInput={look}>
-        <PlaceFields place={host} />
+        <EndpointFields endpoint={host} />
         <JumpField host={host.name} jump={jump} onJump={setJump} />
         {isMoved && (
           <p class="notice" role="status">
@@ -84,7 +84,7 @@ export function HostDialog({ host: present, onClose }: HostDialogProps) {
 function readMembers(fields: FormData): Partial<HostMembers> {
   const names = String(fields.get('users') ?? '').split(/[\s,]+/);
   return {
-    ...readPlace(fields),
+    ...readEndpoint(fields),
     users: fields.get('for') === 'all' ? '*' : names.filter(name => name !== ''),
     agent: fields.has('agent'),
   };

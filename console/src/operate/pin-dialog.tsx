@@ -4,11 +4,11 @@ import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { DialogForm } from '../ui/dialog-form.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { EndpointFields, readEndpoint } from './endpoint-fields.tsx';
 import { Fingerprints } from './fingerprints.tsx';
 import { JumpField } from './jump-field.tsx';
-import { PlaceFields, readPlace } from './place-fields.tsx';
 
-interface Place {
+interface NamedEndpoint {
   name: string;
   address: string;
   port: number;
@@ -23,19 +23,24 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
   const scan = useScan();
   const pin = usePinHost();
   const [jump, setJump] = useState<string | null>(null);
-  const [place, setPlace] = useState<Place>();
+  const [endpoint, setEndpoint] = useState<NamedEndpoint>();
   const look = (fields: FormData) => {
-    const at = readPlace(fields);
+    const at = readEndpoint(fields);
     const name = String(fields.get('name') ?? '').trim();
     if (jump !== null)
       return pin.mutate({ ...at, name, jump, keys: readLines(fields) }, { onSuccess: onClose });
-    setPlace({ ...at, name });
+    setEndpoint({ ...at, name });
     scan.mutate(at);
   };
   return (
     <Dialog title="Add a host" onClose={onClose}>
-      {place && scan.data ? (
-        <Compare place={place} shown={scan.data} onBack={() => scan.reset()} onClose={onClose} />
+      {endpoint && scan.data ? (
+        <Compare
+          endpoint={endpoint}
+          shown={scan.data}
+          onBack={() => scan.reset()}
+          onClose={onClose}
+        />
       ) : (
         <DialogForm
           action={labelOf(scan.isPending, jump)}
@@ -53,12 +58,12 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
               name="name"
               required
               placeholder="lab"
-              defaultValue={place?.name}
+              defaultValue={endpoint?.name}
               autofocus
             />
             <small>What users call it here.</small>
           </label>
-          <PlaceFields place={place} />
+          <EndpointFields endpoint={endpoint} />
           <JumpField jump={jump} onJump={setJump} />
           {jump !== null && (
             <label class="field">
@@ -94,12 +99,12 @@ const readLines = (fields: FormData): string[] =>
     .filter(line => line !== '');
 
 function Compare({
-  place,
+  endpoint,
   shown,
   onBack,
   onClose,
 }: {
-  place: Place;
+  endpoint: NamedEndpoint;
   shown: HostKeys;
   onBack: () => void;
   onClose: () => void;
@@ -112,8 +117,8 @@ function Compare({
         Compare its keys
       </h3>
       <p role="status">
-        <strong>{place.address}</strong> shows these keys. Compare them with what you were told by
-        its administrator, or with what this prints on the machine itself:
+        <strong>{endpoint.address}</strong> shows these keys. Compare them with what you were told
+        by its administrator, or with what this prints on the machine itself:
       </p>
       <pre class="plain-pre">ls /etc/ssh/*.pub | xargs -n1 ssh-keygen -lf</pre>
       <Fingerprints {...shown} />
@@ -126,7 +131,7 @@ function Compare({
         <Button
           look="primary"
           disabled={pin.isPending}
-          onClick={() => pin.mutate({ ...place, keys }, { onSuccess: onClose })}
+          onClick={() => pin.mutate({ ...endpoint, keys }, { onSuccess: onClose })}
         >
           They are the same: pin them
         </Button>

@@ -15,7 +15,7 @@ export type Statistic = Schemas['JobStatistic'];
 export type FullHost = Schemas['Host'];
 export type HostMembers = Omit<FullHost, 'name' | 'fingerprints' | 'created'>;
 export type HostKeys = Schemas['HostKeys'];
-export type HostPlace = Schemas['HostPlace'];
+export type HostEndpoint = Schemas['HostEndpoint'];
 export type UserRecord = Schemas['User'];
 export type UserDetails = Schemas['UserDetails'];
 export type Token = Schemas['Token'];
@@ -70,7 +70,7 @@ const hostsChanged = () => queries.invalidateQueries({ queryKey: ['hosts'] });
 /** The keys that a machine shows now. */
 export const useScan = () =>
   useMutation({
-    mutationFn: (body: HostPlace) => unwrap(windlass.api.POST('/api/hosts/-/scan', { body })),
+    mutationFn: (body: HostEndpoint) => unwrap(windlass.api.POST('/api/hosts/-/scan', { body })),
   });
 
 export const usePinHost = () =>

@@ -21,7 +21,7 @@ const ONE_BYTE = {
   'If-Match': '*',
 };
 
-export interface CachePlace {
+export interface CacheLocation {
   project: string;
   key: string;
 }
@@ -41,8 +41,8 @@ export async function findLoss(address: string): Promise<Loss | undefined> {
   return 'logged out';
 }
 
-/** Whether there is a video in that place. */
-export async function isKept({ project: pid, key }: CachePlace): Promise<boolean> {
+/** Whether there is a video at that location. */
+export async function isKept({ project: pid, key }: CacheLocation): Promise<boolean> {
   const params = { path: { pid, key }, header: ONE_BYTE };
   try {
     await unwrap(
@@ -58,17 +58,17 @@ export async function isKept({ project: pid, key }: CachePlace): Promise<boolean
 /** Keeps a video in the cache of a project. */
 export const useCacheVideo = (sid: string, vsid: string) =>
   useMutation({
-    mutationFn: async (place: CachePlace) => {
+    mutationFn: async (location: CacheLocation) => {
       const asking = windlass.api.GET('/api/remotes/{sid}/videos/{vsid}', {
         params: {
           path: { sid, vsid },
-          query: { cache: 'project', ...place },
+          query: { cache: 'project', ...location },
           // It is kept before the first byte is sent: no more of them is needed.
           header: ONE_BYTE,
         },
         parseAs: 'blob',
       });
       await unwrap(asking);
-      return place;
+      return location;
     },
   });

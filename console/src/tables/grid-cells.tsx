@@ -6,19 +6,19 @@ import { DownIcon, HistogramIcon, UpIcon } from '../ui/icons.tsx';
 import type { CellPlace } from './use-chosen-cell.ts';
 import { directionOf, turnSort } from './view-address.ts';
 
-/** Where a column stands. */
-type Place = { left: string; width: string };
+/** Where a column is drawn. */
+type ColumnBounds = { left: string; width: string };
 
 interface HeadProps {
   column: Column;
   index: number;
-  place: Place;
+  bounds: ColumnBounds;
   view: View;
   onSort: (sort: string[]) => void;
   onColumn: (name: string) => void;
 }
 
-export function Head({ column: { name, unit }, index, place, view, onSort, onColumn }: HeadProps) {
+export function Head({ column: { name, unit }, index, bounds, view, onSort, onColumn }: HeadProps) {
   const direction = directionOf(view, name);
   return (
     <div
@@ -26,7 +26,7 @@ export function Head({ column: { name, unit }, index, place, view, onSort, onCol
       role="columnheader"
       aria-colindex={index + 2}
       aria-sort={direction ?? 'none'}
-      style={place}
+      style={bounds}
     >
       <button
         type="button"
@@ -58,13 +58,13 @@ interface CellProps {
   chosen: CellPlace | undefined;
   onChoose: (cell: CellPlace) => void;
   value: Value | undefined;
-  place: Place;
+  bounds: ColumnBounds;
 }
 
 /** Of the element of a cell, by which the grid names it. */
 export const cellId = ({ row, column }: CellPlace): string => `cell-${row}-${column}`;
 
-export function Cell({ type, cell, chosen, onChoose, value, place }: CellProps) {
+export function Cell({ type, cell, chosen, onChoose, value, bounds }: CellProps) {
   const { row, column } = cell;
   const isMissing = value === null;
   const text = value === undefined ? '…' : isMissing ? 'missing' : String(value);
@@ -79,7 +79,7 @@ export function Cell({ type, cell, chosen, onChoose, value, place }: CellProps) 
       data-type={type}
       data-missing={isMissing || value === undefined}
       title={text.length > 12 ? text : undefined}
-      style={place}
+      style={bounds}
     >
       {text}
     </div>

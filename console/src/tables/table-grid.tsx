@@ -149,7 +149,7 @@ export function TableGrid(props: TableGridProps) {
                 key={column.name}
                 column={column}
                 index={seen.first + n}
-                place={{ left: `${startOf(n)}px`, width: `${widthOf(n)}px` }}
+                bounds={{ left: `${startOf(n)}px`, width: `${widthOf(n)}px` }}
                 view={view}
                 onSort={onSort}
                 onColumn={onColumn}
@@ -182,7 +182,7 @@ export function TableGrid(props: TableGridProps) {
                       chosen={cell}
                       onChoose={choose}
                       value={data.value(n, seen.first + m)}
-                      place={{ left: `${startOf(m)}px`, width: `${widthOf(m)}px` }}
+                      bounds={{ left: `${startOf(m)}px`, width: `${widthOf(m)}px` }}
                     />
                   ))}
                 </div>

@@ -4,7 +4,7 @@ import type { More } from '../service/pages.ts';
 import { findOptions, type Option } from './find-options.ts';
 import { DownIcon } from './icons.tsx';
 import { formatCount } from './numbers.ts';
-import { usePlaceBelow } from './use-place-below.ts';
+import { usePositionBelow } from './use-position-below.ts';
 
 interface ChoiceProps {
   label: string;
@@ -44,7 +44,7 @@ export function Choice(props: ChoiceProps) {
   /** What was typed and has led to no choice. */
   const [typed, setTyped] = useState<string>();
   const [active, setActive] = useState(-1);
-  usePlaceBelow({ popup, anchor: input, isOpen });
+  usePositionBelow({ popup, anchor: input, isOpen });
 
   const all = none === undefined || required ? options : [['', none] as const, ...options];
   const found = findOptions(all, typed ?? '');

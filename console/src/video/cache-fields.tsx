@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { itemsOf } from '../service/pages.ts';
 import { canWrite, useProjects } from '../service/projects-of-jobs.ts';
-import type { CachePlace } from '../service/videos.ts';
+import type { CacheLocation } from '../service/videos.ts';
 import { Choice } from '../ui/choice.tsx';
 
 /** Where a video is kept for the people of a project; nothing where there is none that the user writes. */
@@ -30,7 +30,7 @@ export function CacheFields({ suggestion, required }: { suggestion: string; requ
   );
 }
 
-export function readCacheFields(fields: FormData): CachePlace | undefined {
+export function readCacheFields(fields: FormData): CacheLocation | undefined {
   const project = String(fields.get('project') ?? '');
   return project === '' ? undefined : { project, key: String(fields.get('key')).trim() };
 }

@@ -20,8 +20,8 @@ export function KeepVideo({ job }: { job: Job }) {
   const { data: sessions } = useSessions();
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const place = readCacheFields(new FormData(event.currentTarget));
-    replacing.ask(place, () => place && keep.mutate(place));
+    const location = readCacheFields(new FormData(event.currentTarget));
+    replacing.ask(location, () => location && keep.mutate(location));
   };
   const kept = job.project !== null && !readVideo(job)?.uncached && (
     <p>It is in the cache of {keptIn ?? job.project}.</p>

@@ -1,22 +1,22 @@
 import { useMutation } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
-import { type CachePlace, isKept } from '../service/videos.ts';
+import { type CacheLocation, isKept } from '../service/videos.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 
 /** Asks before a video takes the place of one that is kept under the same key, which is lost then. */
 export function useReplaceQuestion() {
-  const [asked, setAsked] = useState<{ place: CachePlace; goOn: () => void }>();
+  const [asked, setAsked] = useState<{ location: CacheLocation; goOn: () => void }>();
   const look = useMutation({ mutationFn: isKept });
-  const ask = (place: CachePlace | undefined, goOn: () => void) => {
-    if (!place) return goOn();
-    look.mutate(place, {
-      onSuccess: isThere => (isThere ? setAsked({ place, goOn }) : goOn()),
+  const ask = (location: CacheLocation | undefined, goOn: () => void) => {
+    if (!location) return goOn();
+    look.mutate(location, {
+      onSuccess: isThere => (isThere ? setAsked({ location, goOn }) : goOn()),
     });
   };
   const close = () => setAsked(undefined);
   const question = asked && (
     <ConfirmDialog
-      title={`Replace ${asked.place.key}?`}
+      title={`Replace ${asked.location.key}?`}
       action="Replace it"
       isPending={false}
       error={null}

@@ -1,4 +1,4 @@
-import { destinationDigest } from '../../../shared/ssh/host-place.ts';
+import { destinationDigest } from '../../../shared/ssh/destination.ts';
 import { connect, type Target } from '../../../workers/ssh/connect.ts';
 
 /** connect() with a credential that was sealed for these hops. */

@@ -9,11 +9,11 @@ const FORBIDDEN = { code: 'forbidden' };
 const TIME = /^\d{4}-.*Z$/;
 
 async function people({ make }: Tools) {
-  const place = await make.sharedPlace();
+  const model = await make.sharedProject();
   const [writer, reader, stranger] = await Promise.all(
     (['writer', 'reader', 'stranger'] as const).map(which => make.person(which)),
   );
-  return { ...place, writer, reader, stranger } as typeof place &
+  return { ...model, writer, reader, stranger } as typeof model &
     Record<'writer' | 'reader' | 'stranger', Credentials>;
 }
 

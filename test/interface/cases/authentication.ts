@@ -22,7 +22,7 @@ export const AUTHENTICATION: Row[] = [
     'DELETE /remotes/{sid}, PUT /models/{mid}/parameters/{aid}, GET /models/{mid}/parameters/{aid}',
     async ({ ask, make, world }) => {
       const headers = { Authorization: basic(world.user) };
-      const path = `/models/${(await make.place()).mid}/parameters/${world.name('p')}`;
+      const path = `/models/${(await make.projectWithModel()).mid}/parameters/${world.name('p')}`;
       expectAnswer(await ask('PUT', path, { as: null, headers, json: { value: 1 } }), 200);
       expectError(await ask('DELETE', `/remotes/${UNKNOWN}`, { as: null, headers }), 404, {
         code: 'session_not_found',
@@ -195,7 +195,7 @@ export const AUTHENTICATION: Row[] = [
     async tools => {
       const { ask, make } = tools;
       const { headers } = await logIn(tools);
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const json = { 'model-type': 'any', name: 'by cookie' };
       const post = (more: object) =>
         ask('POST', `/projects/${pid}/models`, {
@@ -214,7 +214,7 @@ export const AUTHENTICATION: Row[] = [
     async tools => {
       const { ask, make, world } = tools;
       const { Cookie } = (await logIn(tools)).headers;
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const { path } = await make.video();
       const get = (more: Record<string, string>) =>
         ask('GET', `${path}?cache=project&project=${pid}&key=k`, {

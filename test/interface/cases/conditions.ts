@@ -56,7 +56,7 @@ export const CONDITIONS: Row[] = [
     'GET /projects/{pid}, GET /models/{mid}, GET /models/{mid}/parameters/{aid}, GET /users/-, GET /uploads/{uid}, GET /jobs/{id}, GET /configuration/parsers',
     async tools => {
       const { make, ended } = tools;
-      const { pid, mid } = await make.place();
+      const { pid, mid } = await make.projectWithModel();
       await make.call('PUT', `/models/${mid}/parameters/tagged`, { json: { value: 1 } });
       const uid = await make.newUpload();
       await make.putPart(uid, [0, 0], 'x');
@@ -104,7 +104,7 @@ export const CONDITIONS: Row[] = [
     'GET /remotes/{sid}, GET /remotes/{sid}/videos/{vsid}/status, GET /remotes/{sid}/videos/{vsid}, GET /jobs/{id}/result, GET /projects/{pid}/cache/{key}',
     async tools => {
       const { make, world } = tools;
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const { sid, vsid, path } = await make.video();
       const key = world.name('tagged');
       await make.call('GET', `${path}?cache=project&project=${pid}&key=${key}`);
@@ -123,7 +123,7 @@ export const CONDITIONS: Row[] = [
     at('bookmarks have no ETag: they are no-store'),
     'GET /bookmarks/{bid}',
     async ({ ask, make }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const made = await make.call('POST', `/projects/${pid}/bookmarks`, { json: { tag: 'none' } });
       const path = `/bookmarks/${made.json().id}`;
       const { headers } = await ask('GET', path);
@@ -159,7 +159,7 @@ export const CONDITIONS: Row[] = [
       const [file, table] = [world.name('file'), world.name('table')];
       const { id } = await make.parse(file, 'bytes', 'blob');
       await make.parse(table, 'n\n1\n', 'csv');
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       await holdIfMatch(tools, { method: 'DELETE', path: `/models/${mid}/files/${file}` });
       const path = `/models/${mid}/tables/${table}`;
       await holdIfMatch(tools, { method: 'DELETE', path, from: `${path}/metadata` });
@@ -212,7 +212,7 @@ export const CONDITIONS: Row[] = [
     'DELETE /remotes/{sid}, DELETE /projects/{pid}/cache/{key}',
     async tools => {
       const { make, world } = tools;
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const { path: video } = await make.video();
       const key = world.name('tagged');
       await make.call('GET', `${video}?cache=project&project=${pid}&key=${key}`);
@@ -228,7 +228,7 @@ export const CONDITIONS: Row[] = [
     at('If-Match on DELETE of a bookmark, which has no ETag: 412 for anything but *'),
     'DELETE /bookmarks/{bid}',
     async ({ ask, make, world }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const json = { n: world.name('state') };
       const made = await make.call('POST', `/projects/${pid}/bookmarks`, { json });
       const path = `/bookmarks/${made.json().id}`;

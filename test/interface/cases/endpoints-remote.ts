@@ -99,7 +99,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
     'a video: cache=project, project, key: cached, then at GET /projects/(pid)/cache/(key)',
     `${VIDEO}, GET /projects/{pid}/cache/{key}`,
     async ({ ask, make, world }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const { path } = await make.video();
       const key = world.name('key');
       const cached = await ask('GET', `${path}?cache=project&project=${pid}&key=${key}`);

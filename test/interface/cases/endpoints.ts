@@ -11,7 +11,7 @@ export const ENDPOINTS: Row[] = [
     'PUT of a parameter: 200 OK, empty body',
     'PUT /models/{mid}/parameters/{aid}',
     async ({ ask, make, world }) => {
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       const json = { value: { any: ['thing'] }, input: true };
       const answer = await ask('PUT', `/models/${mid}/parameters/${world.name('p')}`, { json });
       expectAnswer(answer, 200, { reason: 'OK' });
@@ -23,7 +23,7 @@ export const ENDPOINTS: Row[] = [
     'PUT of a parameter: related: GET /models/(mid)/parameters/(aid)',
     'GET /models/{mid}/parameters/{aid}',
     async ({ ask, make, world }) => {
-      const path = `/models/${(await make.place()).mid}/parameters/${world.name('p')}`;
+      const path = `/models/${(await make.projectWithModel()).mid}/parameters/${world.name('p')}`;
       await make.call('PUT', path, { json: { value: [1, 2] } });
       expectAnswer(await ask('GET', path), 200, { json: [1, 2] });
     },
@@ -123,7 +123,7 @@ export const ENDPOINTS: Row[] = [
     'a bookmark: 200: a JSON object, application/json, not to be cached',
     'GET /bookmarks/{bid}',
     async ({ ask, make }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const json = { state: 1 };
       const { id } = (await make.call('POST', `/projects/${pid}/bookmarks`, { json })).json();
       const answer = await ask('GET', `/bookmarks/${id}`);
@@ -144,7 +144,7 @@ export const ENDPOINTS: Row[] = [
       expectError(opened, 400, { code: 'invalid_input' });
       const started = await ask('POST', `/remotes/${UNKNOWN}/videos`, { json: {} });
       expectError(started, 404, { code: 'session_not_found' });
-      const { pid, mid } = await make.place();
+      const { pid, mid } = await make.projectWithModel();
       const cached = expectError(await ask('GET', `/projects/${pid}/cache/none`), 404, {
         code: 'not_found',
       });

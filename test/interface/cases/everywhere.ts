@@ -97,7 +97,7 @@ export const EVERYWHERE: Row[] = [
     async ({ ask, make, world }) => {
       const json = { name: 'p', description: 'x'.repeat(1 << 20) };
       expectError(await ask('POST', '/projects', { json }), 413, { code: 'payload_too_large' });
-      const { pid, mid } = await make.place();
+      const { pid, mid } = await make.projectWithModel();
       const parameter = `/models/${mid}/parameters/${world.name('big')}`;
       const bookmarks = `/projects/${pid}/bookmarks`;
       // The body is `{"value":"…"}`, of so many bytes.
@@ -136,7 +136,7 @@ export const EVERYWHERE: Row[] = [
     at('415 for what is not JSON'),
     'POST /projects, PUT /models/{mid}/parameters/{aid}, POST /projects/{pid}/bookmarks',
     async ({ ask, make }) => {
-      const { pid, mid } = await make.place();
+      const { pid, mid } = await make.projectWithModel();
       for (const [method, path] of [
         ['POST', '/projects'],
         ['PUT', `/models/${mid}/parameters/p`],
@@ -190,7 +190,7 @@ export const EVERYWHERE: Row[] = [
     'GET /users/-, GET /projects/{pid}, GET /models/{mid}, GET /uploads/{uid}, GET /jobs/{id}',
     async ({ ask, make, world }) => {
       // Of whatever else is asked for, tools.ts looks at the times.
-      const { pid, mid } = await make.place();
+      const { pid, mid } = await make.projectWithModel();
       const { id, uid } = await make.parse(world.name('timed'), 'x', 'blob');
       for (const [path, names] of [
         ['/users/-', ['created']],

@@ -195,7 +195,7 @@ export const JOB_ROWS: Row[] = [
     async ({ ask, make, ended, world }) => {
       const { vsid, path } = await make.newVideo();
       expect(await ended(vsid)).toMatchObject({ state: 'succeeded' });
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const cached = `${path}?cache=project&project=${pid}&key=${world.name('late')}`;
       await agoIs(world, vsid, '23 hours 50 minutes');
       expectAnswer(await ask('GET', `/jobs/${vsid}/result`), 200, { type: 'video/mp4' });

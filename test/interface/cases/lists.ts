@@ -72,7 +72,7 @@ export const LISTS: Row[] = [
     'GET /projects, GET /projects/{pid}/models, GET /models/{mid}, GET /users/-/tokens, GET /uploads, GET /jobs',
     async tools => {
       const { make, world } = tools;
-      const { pid, mid } = await make.place();
+      const { pid, mid } = await make.projectWithModel();
       const projects = await times(() => make.newProject());
       await walk(tools, { path: '/projects', key: 'id', made: projects });
       const models = await times(() => make.newModel(pid));

@@ -44,7 +44,7 @@ export const PROJECTS: Row[] = [
     at('POST /projects/(pid)/models 201 {id}; GET …/models; GET, PUT, DELETE /models/(mid)'),
     'POST /projects/{pid}/models, GET /projects/{pid}/models, GET /models/{mid}, PUT /models/{mid}, DELETE /models/{mid}',
     async ({ ask, make, world }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const json = { 'model-type': 'any name', name: world.name('model'), marking: 'm' };
       const made = await ask('POST', `/projects/${pid}/models`, { json });
       expectAnswer(made, 201, { json: { id: expect.any(String) } });
@@ -65,7 +65,7 @@ export const PROJECTS: Row[] = [
     async ({ ask, make, world }) => {
       const aid = world.name('shown');
       await make.parse(aid, '12345', 'blob');
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       const model = (await ask('GET', `/models/${mid}?limit=10000`)).json();
       expect(model.artifacts).toContainEqual({
         aid,
@@ -89,7 +89,7 @@ export const PROJECTS: Row[] = [
     at('a parameter comes back as it was sent, byte for byte, less white space around it'),
     `PUT ${PARAMETER}, GET ${PARAMETER}`,
     async ({ ask, make, world }) => {
-      const path = `/models/${(await make.place()).mid}/parameters/${world.name('exact')}`;
+      const path = `/models/${(await make.projectWithModel()).mid}/parameters/${world.name('exact')}`;
       for (const value of [
         'null',
         '9007199254740993',
@@ -112,7 +112,7 @@ export const PROJECTS: Row[] = [
     at('a member given twice at the top level: 400'),
     `PUT ${PARAMETER}, GET ${PARAMETER}`,
     async ({ ask, make }) => {
-      const path = `/models/${(await make.place()).mid}/parameters/twice`;
+      const path = `/models/${(await make.projectWithModel()).mid}/parameters/twice`;
       for (const body of ['{"value":1,"value":2}', '{"value":1,"input":true,"input":true}'])
         expectError(await ask('PUT', path, { body, headers: JSON_TYPE }), 400, {
           code: 'invalid_input',
@@ -124,7 +124,7 @@ export const PROJECTS: Row[] = [
     at('DELETE of a parameter 204'),
     `DELETE ${PARAMETER}, GET ${PARAMETER}`,
     async ({ ask, make, world }) => {
-      const path = `/models/${(await make.place()).mid}/parameters/${world.name('gone')}`;
+      const path = `/models/${(await make.projectWithModel()).mid}/parameters/${world.name('gone')}`;
       await make.call('PUT', path, { json: { value: 1 } });
       expectAnswer(await ask('DELETE', path), 204);
       for (const method of ['GET', 'DELETE'])
@@ -137,7 +137,7 @@ export const PROJECTS: Row[] = [
     ),
     'POST /projects/{pid}/bookmarks, GET /projects/{pid}/bookmarks, GET /bookmarks/{bid}, DELETE /bookmarks/{bid}',
     async ({ ask, make, world }) => {
-      const [{ pid }, other] = [await make.place(), await make.newProject()];
+      const [{ pid }, other] = [await make.projectWithModel(), await make.newProject()];
       const json = { n: world.name('state') };
       const store = async (project: string, body: object) => {
         const answer = await ask('POST', `/projects/${project}/bookmarks`, { json: body });

@@ -52,7 +52,7 @@ export const RESOURCES: Row[] = [
     'pid, mid, bid, uid: strings, each unique within its kind',
     'POST /projects, POST /projects/{pid}/models, POST /projects/{pid}/bookmarks, POST /uploads',
     async ({ ask, make }) => {
-      const { pid, mid } = await make.place();
+      const { pid, mid } = await make.projectWithModel();
       const makers: [string, (n: number) => object][] = [
         ['/projects', () => ({ name: 'p' })],
         [`/projects/${pid}/models`, () => ({ 'model-type': 'any', name: 'm' })],
@@ -72,7 +72,7 @@ export const RESOURCES: Row[] = [
     'aid: of a parameter its name',
     'PUT /models/{mid}/parameters/{aid}, GET /models/{mid}',
     async ({ ask, make, world }) => {
-      const mid = await make.newModel((await make.place()).pid);
+      const mid = await make.newModel((await make.projectWithModel()).pid);
       const aid = world.name('a b/ö');
       const json = { value: 1 };
       const path = `/models/${mid}/parameters/${encodeURIComponent(aid)}`;
@@ -93,7 +93,7 @@ export const RESOURCES: Row[] = [
     'key: a cached object in a project cache',
     'GET /projects/{pid}/cache/{key}, GET /projects/{pid}/cache',
     async ({ ask, make, world }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const key = world.name('film');
       const { path } = await make.video();
       await make.call('GET', `${path}?cache=project&project=${pid}&key=${key}`);
@@ -108,7 +108,7 @@ export const RESOURCES: Row[] = [
     'Model parameter, value: any JSON expression, required',
     'PUT /models/{mid}/parameters/{aid}, GET /models/{mid}/parameters/{aid}',
     async ({ ask, make, world }) => {
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       const path = `/models/${mid}/parameters/${world.name('p')}`;
       for (const value of [null, 0, 'text', false, [1, { a: [] }], { deep: { er: [null] } }]) {
         expectAnswer(await ask('PUT', path, { json: { value } }), 200);
@@ -122,7 +122,7 @@ export const RESOURCES: Row[] = [
     'Model parameter, input: boolean, optional; true when it is a model input',
     'PUT /models/{mid}/parameters/{aid}, GET /models/{mid}',
     async ({ ask, make }) => {
-      const mid = await make.newModel((await make.place()).pid);
+      const mid = await make.newModel((await make.projectWithModel()).pid);
       for (const input of [true, false, undefined]) {
         const put = await ask('PUT', `/models/${mid}/parameters/p`, { json: { value: 1, input } });
         expectAnswer(put, 200);
@@ -138,7 +138,7 @@ export const RESOURCES: Row[] = [
     'Bookmark: an arbitrary JSON object, returned as stored',
     'POST /projects/{pid}/bookmarks, GET /bookmarks/{bid}',
     async ({ ask, make }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const headers = { 'Content-Type': 'application/json' };
       const path = `/projects/${pid}/bookmarks`;
       const bid = await idOf(ask('POST', path, { body: BOOKMARK, headers }));

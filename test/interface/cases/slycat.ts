@@ -41,7 +41,7 @@ export const SLYCAT: Row[] = [
     },
   ),
   row(at('304 carries no Content-Type'), 'GET /projects/{pid}', async ({ ask, make }) => {
-    const { pid } = await make.place();
+    const { pid } = await make.projectWithModel();
     const tag = (await ask('GET', `/projects/${pid}`)).headers.etag ?? '';
     const headers = { 'If-None-Match': tag };
     const same = await ask('GET', `/projects/${pid}`, { headers });
@@ -131,7 +131,7 @@ export const SLYCAT: Row[] = [
     at('its names of parsers are the same parsers; what is stored and listed is our name'),
     'POST /uploads, POST /tus, GET /uploads/{uid}',
     async ({ ask, make, world }) => {
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       const json = { mid, input: true, parser: 'slycat-csv-parser', aids: [world.name('a')] };
       const begun = await ask('POST', '/uploads', { json: { ...json, delimiter: ';' } });
       expectAnswer(begun, 201);

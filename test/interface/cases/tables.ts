@@ -52,7 +52,7 @@ export const TABLES: Row[] = [
       const aid = world.name('long');
       const lines = Array.from({ length: 150 }, (_, n) => `${n},${n < 3 ? 'often' : `w${n}`}`);
       await make.parse(aid, `n,word\n${lines.join('\n')}\n`, 'csv');
-      const path = `/models/${(await make.place()).mid}/tables/${aid}`;
+      const path = `/models/${(await make.projectWithModel()).mid}/tables/${aid}`;
       const { rows } = (await ask('GET', `${path}/rows`)).json<{ rows: unknown[] }>();
       expect([rows.length, rows[99]]).toEqual([100, [99, 'w99']]);
       const histogram = await ask('GET', `${path}/histogram?column=word`);
@@ -104,7 +104,7 @@ export const TABLES: Row[] = [
     async ({ ask, make, world }) => {
       const aid = world.name('view');
       await make.parse(aid, 'a\n3\n1\n2\n', 'csv');
-      const path = `/models/${(await make.place()).mid}/tables/${aid}/rows`;
+      const path = `/models/${(await make.projectWithModel()).mid}/tables/${aid}/rows`;
       const answer = await ask('GET', `${path}?sort=-a&filter=a:gt:1`);
       expectAnswer(answer, 200, { type: 'application/json' });
       expect(answer.json()).toMatchObject({ offset: 0, rows: [[3], [2]] });
@@ -116,7 +116,7 @@ export const TABLES: Row[] = [
     async ({ ask, look, make, world, ended }) => {
       const aid = world.name('view');
       await make.parse(aid, 'a\n3\n1\n2\n', 'csv');
-      const path = `/models/${(await make.place()).mid}/tables/${aid}/rows`;
+      const path = `/models/${(await make.projectWithModel()).mid}/tables/${aid}/rows`;
       for (const [Prefer, query, rows] of [
         ['respond-async', 'sort=a', [[1], [2], [3]]],
         ['wait=0', 'sort=-a', [[3], [2], [1]]],
@@ -267,7 +267,7 @@ export const TABLES: Row[] = [
       const part = await ask('GET', path, { headers: { Range: 'bytes=3-4' } });
       expectAnswer(part, 206, { type: 'application/octet-stream' });
       expect([part.text, part.headers['content-range']]).toEqual(['34', 'bytes 3-4/10']);
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       expectError(await ask('GET', `/models/${mid}/files/none`), 404, { code: 'not_found' });
     },
   ),
@@ -275,7 +275,7 @@ export const TABLES: Row[] = [
     at('DELETE of a file or table 204'),
     'DELETE /models/{mid}/files/{aid}, DELETE /models/{mid}/tables/{aid}',
     async ({ ask, make, world }) => {
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       const [file, table] = [world.name('file'), world.name('table')];
       await make.parse(file, 'bytes', 'blob');
       await make.parse(table, 'n\n1\n', 'csv');

@@ -17,7 +17,7 @@ export const TUS: Row[] = [
       expect(asked.headers['tus-extension']).toBe(
         'creation,creation-with-upload,termination,checksum,expiration',
       );
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       const metadata = {
         'Upload-Metadata': tusMetadata({ mid, parser: 'blob', aid: world.name('tus') }),
       };

@@ -22,7 +22,7 @@ export const UPLOADS: Row[] = [
     at('POST /uploads 201 {id} and Location'),
     'POST /uploads, GET /uploads',
     async ({ ask, make, world }) => {
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       const json = { mid, input: true, parser: 'csv', aids: [world.name('a')], header: true };
       const made = await ask('POST', '/uploads', { json });
       expectAnswer(made, 201, { json: { id: expect.any(String) } });
@@ -35,7 +35,12 @@ export const UPLOADS: Row[] = [
     at('400 unknown parser, missing field; 404 by the model'),
     'POST /uploads',
     async ({ ask, make }) => {
-      const good = { mid: (await make.place()).mid, input: true, parser: 'blob', aids: ['a'] };
+      const good = {
+        mid: (await make.projectWithModel()).mid,
+        input: true,
+        parser: 'blob',
+        aids: ['a'],
+      };
       for (const [field, json] of [
         ['parser', { ...good, parser: 'none' }],
         ['mid', { ...good, mid: undefined }],
@@ -166,7 +171,7 @@ export const UPLOADS: Row[] = [
     async ({ ask, make, world }) => {
       const uid = await make.newUpload([world.name('seen')], 'csv');
       const open = (await ask('GET', `/uploads/${uid}`)).json();
-      const { mid } = await make.place();
+      const { mid } = await make.projectWithModel();
       expect(open).toMatchObject({ id: uid, mid, parser: 'csv', state: 'open', parts: [] });
       for (const later of ['job', 'error']) expect(open).not.toHaveProperty(later);
       const good = await make.parse(world.name('good'), 'a\n1\n', 'csv');

@@ -90,7 +90,7 @@ export const VIDEOS: Row[] = [
     at('project and key: cached there when ready, whether or not anyone fetches it'),
     `${START}, GET ${CACHED}`,
     async ({ ask, make, world, ended }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const key = world.name('kept');
       const json = {
         'content-type': 'video/mp4',
@@ -237,7 +237,7 @@ export const VIDEOS: Row[] = [
     at('the same video under the same key changes nothing, another one replaces it'),
     `${VIDEO}, GET ${CACHED}`,
     async ({ ask, make, world }) => {
-      const pid = (await make.place()).pid;
+      const pid = (await make.projectWithModel()).pid;
       const key = world.name('same');
       const [first, second] = [await make.video('video/mp4'), await make.video('video/webm')];
       const cached = `/projects/${pid}/cache/${key}`;
@@ -260,7 +260,7 @@ export const VIDEOS: Row[] = [
     at('HEAD never caches'),
     `${VIDEO}, GET ${CACHED}`,
     async ({ ask, make, world }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const { path } = await make.video();
       const key = world.name('head');
       const head = await ask('HEAD', `${path}?cache=project&project=${pid}&key=${key}`);
@@ -275,7 +275,7 @@ export const VIDEOS: Row[] = [
     ),
     `GET ${CACHED}, DELETE ${CACHED}`,
     async ({ ask, make, world }) => {
-      const { pid } = await make.place();
+      const { pid } = await make.projectWithModel();
       const { path } = await make.video();
       const key = encodeURIComponent(`a/b c/${world.name('ü')}`);
       await make.call('GET', `${path}?cache=project&project=${pid}&key=${key}`);

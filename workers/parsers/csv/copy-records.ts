@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { Dialect } from './dialect.ts';
-import type { RecordPlace } from './record-scanner.ts';
+import type { RecordSpan } from './record-scanner.ts';
 import { scanRecords } from './scan-records.ts';
 
 const LF = 10;
@@ -33,7 +33,7 @@ export async function copyRecords(
   /** Bytes of a record that has not ended yet, and their offset. */
   let kept: Buffer = Buffer.alloc(0);
   let base = 0;
-  const onChunk = async (chunk: Buffer, records: RecordPlace[], next: number) => {
+  const onChunk = async (chunk: Buffer, records: RecordSpan[], next: number) => {
     const bytes = kept.length > 0 ? Buffer.concat([kept, chunk]) : chunk;
     const out = Buffer.allocUnsafe(bytes.length + 3 * records.length);
     let length = 0;

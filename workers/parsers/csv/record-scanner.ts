@@ -12,7 +12,7 @@ export interface ScanProblem {
 }
 
 /** A well-formed record, without its line break and without a delimiter after its last value. */
-export interface RecordPlace {
+export interface RecordSpan {
   start: number;
   end: number;
 }
@@ -91,7 +91,7 @@ export class RecordScanner {
   #records = 0;
   /** Records, malformed ones too. */
   #seen = 0;
-  #ended: RecordPlace[] = [];
+  #ended: RecordSpan[] = [];
   #isRegular = true;
   #hasBlankRecords = false;
   #hasMixedLineBreaks = false;
@@ -129,7 +129,7 @@ export class RecordScanner {
     return this.#start;
   }
 
-  takeRecords(): RecordPlace[] {
+  takeRecords(): RecordSpan[] {
     const ended = this.#ended;
     this.#ended = [];
     return ended;

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import type { Dialect } from './dialect.ts';
-import { type RecordPlace, RecordScanner, type Scan } from './record-scanner.ts';
+import { RecordScanner, type RecordSpan, type Scan } from './record-scanner.ts';
 import { NOT_UTF8, Utf8Check } from './utf8-check.ts';
 
 interface ScanOptions {
@@ -9,7 +9,7 @@ interface ScanOptions {
   /** Called after each chunk, with what was found so far. */
   onBytes?(bytes: number, scan: Scan): void;
   /** Gets each chunk with the well-formed records that end in it, and the offset where the next record begins. */
-  onChunk?(chunk: Buffer, records: RecordPlace[], next: number): Promise<void>;
+  onChunk?(chunk: Buffer, records: RecordSpan[], next: number): Promise<void>;
 }
 
 /**

@@ -10,7 +10,7 @@ const BOX_BYTES = 16 << 20;
 /** A box of shorter contiguous runs takes longer to write than to read repeatedly. */
 const MIN_RUN_BYTES = 512;
 
-export interface Place {
+export interface Hyperslab {
   from: number[];
   count: number[];
 }
@@ -23,8 +23,7 @@ interface Layout {
 /** The values of a dataset in C order, in blocks. */
 export function* readBlocks(file: Hdf5File, dataset: Dataset): Generator<Buffer> {
   const { path, metadata, shape } = dataset;
-  for (const place of blocksOf(shape, metadata))
-    yield file.read(path, { metadata, ...place }).bytes;
+  for (const slab of blocksOf(shape, metadata)) yield file.read(path, { metadata, ...slab }).bytes;
 }
 
 /**
@@ -36,8 +35,8 @@ export function readBoxes(file: Hdf5File, dataset: Dataset): Generator<Buffer | 
   const extents = extentsOfBoxes(shape, metadata);
   if (!extents) return readBlocks(file, dataset);
   return (function* () {
-    for (const place of boxesOf(shape, extents))
-      yield { ...place, bytes: file.read(path, { metadata, ...place }).bytes };
+    for (const slab of boxesOf(shape, extents))
+      yield { ...slab, bytes: file.read(path, { metadata, ...slab }).bytes };
   })();
 }
 
@@ -61,7 +60,7 @@ export function extentsOfBoxes(shape: number[], { size, chunks }: Layout): numbe
   return runOf(extents, shape).length * size < MIN_RUN_BYTES ? undefined : extents;
 }
 
-export function* boxesOf(shape: number[], extents: number[]): Generator<Place> {
+export function* boxesOf(shape: number[], extents: number[]): Generator<Hyperslab> {
   const from = shape.map(() => 0);
   for (;;) {
     const count = shape.map((length, d) =>
@@ -91,7 +90,7 @@ function planBlocks(shape: number[], { size, chunks }: Layout) {
 }
 
 /** Blocks that lie one after the other in C order. */
-function* blocksOf(shape: number[], layout: Layout): Generator<Place> {
+function* blocksOf(shape: number[], layout: Layout): Generator<Hyperslab> {
   if (shape.length === 0) return void (yield { from: [], count: [] });
   if (shape.includes(0)) return;
   const { split, step } = planBlocks(shape, layout);

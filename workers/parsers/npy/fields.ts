@@ -142,7 +142,7 @@ function halfOf(bits: number): number {
 /** The shortest text of a double. */
 const writeFloat = (value: number): string => (Object.is(value, -0) ? '-0' : String(value));
 
-interface Place {
+interface CellBytes {
   at: number;
   size: number;
   row: number;
@@ -151,7 +151,7 @@ interface Place {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function readBytes(bytes: Buffer, { at, size, row, column }: Place): string {
+function readBytes(bytes: Buffer, { at, size, row, column }: CellBytes): string {
   let end = at + size;
   while (end > at && bytes[end - 1] === 0) end--;
   try {
@@ -163,7 +163,7 @@ function readBytes(bytes: Buffer, { at, size, row, column }: Place): string {
 
 function readPoints(
   bytes: Buffer,
-  { at, size, row, column, isBig }: Place & { isBig: boolean },
+  { at, size, row, column, isBig }: CellBytes & { isBig: boolean },
 ): string {
   const points: number[] = [];
   for (let i = at; i < at + size; i += 4)

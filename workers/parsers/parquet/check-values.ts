@@ -36,7 +36,7 @@ export async function checkValues(
     for (const [i, plan] of batch.entries()) {
       bytes += Number(found[`b${i}`] ?? 0);
       for (const [f, fault] of plan.faults.entries())
-        if (found[`f${i}_${f}`] === true) throw await place(connection, { input, plan, fault });
+        if (found[`f${i}_${f}`] === true) throw await locate(connection, { input, plan, fault });
       const text = found[`t${i}`] === false ? plan.orText : undefined;
       columns.push(text ? { ...plan, type: 'VARCHAR', value: text.value } : plan);
     }
@@ -50,15 +50,15 @@ export async function checkValues(
   return { columns, bytes };
 }
 
-interface Place {
+interface FaultyColumn {
   input: string;
   plan: ColumnPlan;
   fault: ColumnPlan['faults'][number];
 }
 
-async function place(
+async function locate(
   connection: DuckDBConnection,
-  { input, plan, fault }: Place,
+  { input, plan, fault }: FaultyColumn,
 ): Promise<TableError> {
   // A name that the file's columns do not have.
   const number = quoteName('\u0001 row');

@@ -25,7 +25,7 @@ const toOctal = (mode: number) => mode.toString(8).padStart(4, '0');
 /** Nobody comes back to pieces that are so old. */
 const OLD_DAYS = 7;
 
-interface Place {
+interface PiecesTarget {
   target: string;
   parents?: boolean;
   /** The name of the folder, `.windlass-WHAT-STATE`: pieces of the same file in another state are removed. */
@@ -38,7 +38,7 @@ interface Place {
  */
 export async function preparePieces(
   session: ScriptSession,
-  { target, parents, folder }: Place,
+  { target, parents, folder }: PiecesTarget,
   signal?: AbortSignal,
 ): Promise<Pieces> {
   refuseOtherName(target);

@@ -1,9 +1,9 @@
-import type { HostPlace } from '../service/operations.ts';
+import type { HostEndpoint } from '../service/operations.ts';
 
-type Place = Required<HostPlace>;
+type Endpoint = Required<HostEndpoint>;
 
 /** Where a machine is reached. */
-export const PlaceFields = ({ place }: { place?: Place }) => (
+export const EndpointFields = ({ endpoint }: { endpoint?: Endpoint }) => (
   <>
     <div class="two">
       <label class="field">
@@ -14,7 +14,7 @@ export const PlaceFields = ({ place }: { place?: Place }) => (
           required
           maxLength={253}
           placeholder="lab.example.org"
-          defaultValue={place?.address}
+          defaultValue={endpoint?.address}
         />
       </label>
       <label class="field">
@@ -25,18 +25,18 @@ export const PlaceFields = ({ place }: { place?: Place }) => (
           type="number"
           min="1"
           max="65535"
-          defaultValue={place?.port ?? 22}
+          defaultValue={endpoint?.port ?? 22}
         />
       </label>
     </div>
     <label class="check">
-      <input type="checkbox" name="private" defaultChecked={place?.private} />
+      <input type="checkbox" name="private" defaultChecked={endpoint?.private} />
       <span>Its address is in a private network, or this machine</span>
     </label>
   </>
 );
 
-export const readPlace = (fields: FormData): Place => ({
+export const readEndpoint = (fields: FormData): Endpoint => ({
   address: String(fields.get('address') ?? '').trim(),
   port: Number(fields.get('port')) || 22,
   private: fields.has('private'),

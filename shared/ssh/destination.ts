@@ -24,7 +24,7 @@ export const HOST_CHANGED = 'host_changed';
 
 export function hostChanged(hostname: string): WindlassError {
   return new WindlassError('host_changed', {
-    detail: `the entry of ${hostname} or of a jump host on the way to it got another address, port, key or jump host, which ended the sessions opened before. Nothing was sent to the new place; what ran on the host may run on.`,
+    detail: `the entry of ${hostname} or of a jump host on the way to it got another address, port, key or jump host, which ended the sessions opened before. Nothing was sent to the new destination; what ran on the host may run on.`,
     hint: 'Open a new session with POST /api/remotes, if the change is right.',
   });
 }

@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 
-interface Placed {
+interface AnchoredPopup {
   popup: RefObject<HTMLElement>;
   anchor: RefObject<HTMLElement>;
   isOpen: boolean;
@@ -13,12 +13,12 @@ const MARGIN = 8;
 const HIGHEST = 320;
 
 /** Shows a popover below its anchor, or above it where there is more room, over dialogs too, and keeps it there. */
-export function usePlaceBelow({ popup, anchor, isOpen }: Placed): void {
+export function usePositionBelow({ popup, anchor, isOpen }: AnchoredPopup): void {
   useLayoutEffect(() => {
     const element = popup.current;
     const field = anchor.current?.parentElement;
     if (!isOpen || !element || !field) return;
-    const place = () => {
+    const position = () => {
       const { top, bottom, left, width } = field.getBoundingClientRect();
       const below = innerHeight - bottom - GAP - MARGIN;
       const above = top - GAP - MARGIN;
@@ -31,12 +31,12 @@ export function usePlaceBelow({ popup, anchor, isOpen }: Placed): void {
       style.left = `${Math.max(MARGIN, Math.min(left, innerWidth - element.offsetWidth - MARGIN))}px`;
     };
     element.showPopover();
-    place();
-    addEventListener('scroll', place, { capture: true, passive: true });
-    addEventListener('resize', place);
+    position();
+    addEventListener('scroll', position, { capture: true, passive: true });
+    addEventListener('resize', position);
     return () => {
-      removeEventListener('scroll', place, { capture: true });
-      removeEventListener('resize', place);
+      removeEventListener('scroll', position, { capture: true });
+      removeEventListener('resize', position);
       element.hidePopover();
     };
   }, [popup, anchor, isOpen]);

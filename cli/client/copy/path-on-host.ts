@@ -7,7 +7,7 @@ import {
 import type { Session } from '../../../clients/typescript/src/session.ts';
 
 /** What a path names on a host. */
-export interface Place {
+export interface PathOnHost {
   /** Absolute. */
   path: string;
   isFolder: boolean;
@@ -18,7 +18,11 @@ export interface Place {
 }
 
 /** Looks what is at a path; a relative one is in the account's home. Where it is a folder, at `name` in it, if that is given. */
-export async function findOnHost(session: Session, path: string, name?: string): Promise<Place> {
+export async function findOnHost(
+  session: Session,
+  path: string,
+  name?: string,
+): Promise<PathOnHost> {
   const inFolder = name === undefined ? '' : `[ ! -d "$t" ] || t=\${t%/}/${quoteWord(name)}`;
   const { output } = await runScript(
     session,
@@ -44,5 +48,5 @@ printf '%s %s %s %s' "$k" "$(umask)" "\${1:--}" "$t"
 }
 
 /** Where a file is to be put there: as of cp, in a folder it keeps its name. */
-export const targetOnHost = (session: Session, path: string, name: string): Promise<Place> =>
+export const targetOnHost = (session: Session, path: string, name: string): Promise<PathOnHost> =>
   findOnHost(session, /(^|\/)$/.test(path) ? posix.join(path, name) : path, name);
