@@ -327,7 +327,7 @@ test('an account whose host does not answer keeps no other’s from being polled
   });
 });
 
-test('a poll keeps the id that a visit has stored meanwhile', async () => {
+test('a poll keeps the id that an attempt has stored meanwhile', async () => {
   const id = newId();
   await makeJob(id, { number: null });
   onAsk = async () => {

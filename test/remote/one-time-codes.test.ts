@@ -229,11 +229,11 @@ describeStack(skip, 'one-time codes', form => {
             timeoutMs: 90_000,
             intervalMs: 50,
           });
-          const isVisited = async () => {
+          const isAttempted = async () => {
             const [row] = await sql`select epoch, lease_token from jobs where id = ${id}`;
             return row?.epoch > epoch && row?.lease_token === null;
           };
-          await waitFor(isVisited, { what: `a visit to job ${id}`, timeoutMs: 90_000 });
+          await waitFor(isAttempted, { what: `an attempt at job ${id}`, timeoutMs: 90_000 });
           const job = await client.get<Job>(`/api/jobs/${id}`);
           expect([job.state, job.error]).toEqual([expect.stringMatching(/queued|running/), null]);
         }

@@ -41,7 +41,7 @@ export function applyPoll(
   const size = sizes.get(directory);
   const hasOutput =
     size !== undefined && (size.stdout > stored.stdout || size.stderr > stored.stderr);
-  // Once: its visit says when the next one is to be.
+  // Once: its attempt says when the next one is to be.
   const isNowOver = batch.overFor >= SETTLED_ANSWERS && job.batch.overFor < SETTLED_ANSWERS;
   const hasEnded = submission?.end !== undefined || submission?.isGone === true;
   const wakes = hasRoom && (hasEnded || isNowOver || hasOutput);

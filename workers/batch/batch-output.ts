@@ -6,7 +6,7 @@ import { awaitDisk } from '../runs/await-disk.ts';
 import { LATE_SECONDS } from './decide.ts';
 import { cutOutput, exceeded } from './errors.ts';
 import type { LoginNode } from './login-node.ts';
-import { LOOK_AGAIN_SECONDS, nextVisit, secondsSince } from './next-visit.ts';
+import { LOOK_AGAIN_SECONDS, nextAttempt, secondsSince } from './next-attempt.ts';
 import { record, type Submission } from './submission.ts';
 import type { ExitRecord } from './submission-state.ts';
 
@@ -27,7 +27,7 @@ export class BatchOutput {
     this.#taken = { ...writer.stored };
   }
 
-  /** Takes what there is, unless an earlier visit has exceeded the limit, as far as the disk has room. */
+  /** Takes what there is, unless an earlier attempt has exceeded the limit, as far as the disk has room. */
   async take({ directory }: Submission): Promise<void> {
     for (let hasMore = true; hasMore && !this.isExceeded && !this.#writer.isDiskShort; ) {
       const { stdout, stderr, ...rest } = await this.#node.readOutput(directory, this.#taken);
@@ -76,12 +76,12 @@ export class BatchOutput {
     return this.#isCut || this.#writer.isDiskShort;
   }
 
-  /** What has no room now stays on the host until a later visit. */
+  /** What has no room now stays on the host until a later attempt. */
   assertRoom(): void {
     if (this.#writer.isDiskShort && !wasCancelled(this.#context)) throw awaitDisk();
   }
 
-  /** A node's last bytes may be seen later here than the record of its end: waits for them until a later visit. */
+  /** A node's last bytes may be seen later here than the record of its end: waits for them until a later attempt. */
   async awaitRest(end: ExitRecord, submission: Submission): Promise<never> {
     const { directory, batch } = submission;
     this.assertRoom();
@@ -89,7 +89,7 @@ export class BatchOutput {
     if (secondsSince(lateSince) >= LATE_SECONDS) throw cutOutput(end, this.#taken, directory);
     if (lateSince === undefined)
       await record(this.#context, submission, { ...batch, lateSince: new Date().toISOString() });
-    throw nextVisit(this.#context.job, submission, LOOK_AGAIN_SECONDS);
+    throw nextAttempt(this.#context.job, submission, LOOK_AGAIN_SECONDS);
   }
 
   /** Bytes; 0 is no limit. */

@@ -14,7 +14,7 @@ import type { Unbegun } from './decide.ts';
 import { ENGINE } from './engines.ts';
 import { forgotten, noEngine, notPrepared, refused, unanswered } from './errors.ts';
 import type { LoginNode } from './login-node.ts';
-import { ASK_AGAIN_SECONDS, LOOK_AGAIN_SECONDS, nextVisit } from './next-visit.ts';
+import { ASK_AGAIN_SECONDS, LOOK_AGAIN_SECONDS, nextAttempt } from './next-attempt.ts';
 import { followHost } from './polls.ts';
 import { look, type RecordedSubmission, record, type Submission } from './submission.ts';
 
@@ -105,7 +105,7 @@ export class Submitting {
 
   async cancel(submission: Submission): Promise<never> {
     await this.#node.cancel({ name: submission.directory, batch: submission.batch });
-    throw nextVisit(this.#context.job, submission, LOOK_AGAIN_SECONDS);
+    throw nextAttempt(this.#context.job, submission, LOOK_AGAIN_SECONDS);
   }
 
   /** The submit command failed, and what it may have submitted never runs. */
@@ -126,7 +126,7 @@ export class Submitting {
     const { submissions = 0 } = batch;
     if (submissions >= MAX_SUBMISSIONS) throw failure;
     const next = await look(this.#node, await this.prepare(batch));
-    throw nextVisit(this.#context.job, next, ASK_AGAIN_SECONDS * submissions);
+    throw nextAttempt(this.#context.job, next, ASK_AGAIN_SECONDS * submissions);
   }
 
   /** Called before a directory is made: the host's poller removes it even if this worker is lost before recording it. */
@@ -174,7 +174,7 @@ export class Submitting {
   }
 
   #askAgain(submission: Submission): never {
-    throw nextVisit(this.#context.job, submission, ASK_AGAIN_SECONDS);
+    throw nextAttempt(this.#context.job, submission, ASK_AGAIN_SECONDS);
   }
 }
 

@@ -5,7 +5,7 @@ import type { WorkerContext } from '../context.ts';
 import { WAITING } from '../runs/await-disk.ts';
 import type { Change } from './apply-poll.ts';
 
-/** Writes to jobs that no worker has now. An id that a visit has learnt since the poll began is kept. */
+/** Writes to jobs that no worker has now. An id that an attempt has learnt since the poll began is kept. */
 export async function writeChanges(
   { database, notifications }: Pick<WorkerContext, 'database' | 'notifications'>,
   changes: Record<string, Change>,

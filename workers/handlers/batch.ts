@@ -1,7 +1,7 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { folderOf } from '../../shared/jobs/payloads/batch.ts';
+import { BatchAttempt } from '../batch/batch-attempt.ts';
 import { followHost } from '../batch/polls.ts';
-import { Visit } from '../batch/visit.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
@@ -9,15 +9,15 @@ import { awaitDisk, endDiskWait } from '../runs/await-disk.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
 import { explainAccessDenied } from '../runs/run-errors.ts';
 import {
+  BATCH_RETRY_SECONDS,
   comeBackLater,
   findUnreachableSince,
   isUnreachable,
-  VISIT_RETRY_SECONDS,
 } from '../ssh/host-unreachable.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
-/** Submits a job to the batch system of the session's host exactly once, and follows it in many short visits. */
+/** Submits a job to the batch system of the session's host exactly once, and follows it in many short attempts. */
 const batch: Handler<'batch'> = async context => {
   const { job, payload } = context;
   // Even if the job ends now, its directory may be there, and the host's poller must remove it.
@@ -27,18 +27,18 @@ const batch: Handler<'batch'> = async context => {
   if (!output.isDiskShort || wasCancelled(context)) await endDiskWait(context);
   // A connection ends it, and the home may be unreachable all the same.
   let { unreachableSince } = job;
-  const visitHost = async (session: RemoteSession) => {
+  const attemptOnHost = async (session: RemoteSession) => {
     // Over a new connection it is read on from what is stored.
     await output.flush();
-    const visit = new Visit(context, session, output);
-    return visit.run().finally(() => {
-      if (visit.hasLooked) unreachableSince = null;
+    const attempt = new BatchAttempt(context, session, output);
+    return attempt.run().finally(() => {
+      if (attempt.hasLooked) unreachableSince = null;
     });
   };
-  const { code } = await withSession(context, visitHost, {
+  const { code } = await withSession(context, attemptOnHost, {
     signal: () => (job.batch ? context.cleanupSignal : context.signal),
   }).catch(async (reason: unknown) => {
-    // A job that is visited again loses nothing by it.
+    // A job that is attempted again loses nothing by it.
     const error = await output.flush().then(
       () => reason,
       (refused: unknown) =>
@@ -61,7 +61,7 @@ function toLater(context: JobContext, unreachableSince: Date | null, error: unkn
   const since = isCancelled
     ? (unreachableSince ?? new Date())
     : findUnreachableSince(unreachableSince, error);
-  return comeBackLater(since, VISIT_RETRY_SECONDS, () => unreachableTooLong(isCancelled));
+  return comeBackLater(since, BATCH_RETRY_SECONDS, () => unreachableTooLong(isCancelled));
 }
 
 function unreachableTooLong(isCancelled: boolean): WindlassError {

@@ -6,7 +6,7 @@ import { isUnanswered } from '../host-agent/protocol/no-answer.ts';
 /** Until the host of a run is tried again. */
 export const RUN_RETRY_SECONDS = 10;
 /** Until the host of a batch job is: its poller sees meanwhile what becomes of it. */
-export const VISIT_RETRY_SECONDS = 30;
+export const BATCH_RETRY_SECONDS = 30;
 /** What runs on the host is given up after so long. */
 const GIVEN_UP_MS = 12 * 3_600_000;
 /** The login works, and the agent cannot start: the disk is full, or a start-up file has begun to print. */

@@ -8,16 +8,21 @@ import { BatchOutput } from './batch-output.ts';
 import { type Action, decide, JUDGED_SECONDS } from './decide.ts';
 import { describeFailure } from './errors.ts';
 import { LoginNode } from './login-node.ts';
-import { ASK_AGAIN_SECONDS, LOOK_AGAIN_SECONDS, nextVisit, secondsSince } from './next-visit.ts';
+import {
+  ASK_AGAIN_SECONDS,
+  LOOK_AGAIN_SECONDS,
+  nextAttempt,
+  secondsSince,
+} from './next-attempt.ts';
 import { look, readSubmission, record, type Submission } from './submission.ts';
 import type { ExitRecord } from './submission-state.ts';
 import { Submitting } from './submitting.ts';
 
 /**
- * One visit of a job to its host: does what can be done now, then ends or releases the job, so that it holds no slot
+ * One attempt at a batch job: does on its host what can be done now, then ends or releases the job, so that it holds no slot
  * while the batch system has it.
  */
-export class Visit {
+export class BatchAttempt {
   readonly #context: JobContext<'batch'>;
   readonly #node: LoginNode;
   readonly #submitting: Submitting;
@@ -45,7 +50,7 @@ export class Visit {
       }
       // In a home that is read-only nothing is decided.
       if (isDeepStrictEqual(next, submission))
-        throw nextVisit(this.#context.job, submission, LOOK_AGAIN_SECONDS);
+        throw nextAttempt(this.#context.job, submission, LOOK_AGAIN_SECONDS);
       submission = next;
     }
   }
@@ -104,7 +109,7 @@ export class Visit {
     if (files.end && batch.endSince === undefined)
       await record(this.#context, submission, { ...batch, endSince: new Date().toISOString() });
     const seconds = batch.id === null ? ASK_AGAIN_SECONDS : LOOK_AGAIN_SECONDS;
-    throw nextVisit(this.#context.job, submission, files.end ? JUDGED_SECONDS : seconds);
+    throw nextAttempt(this.#context.job, submission, files.end ? JUDGED_SECONDS : seconds);
   }
 
   async #finish(end: ExitRecord, submission: Submission): Promise<ExitRecord> {

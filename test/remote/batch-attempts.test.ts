@@ -16,9 +16,9 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { applyPoll } from '../../workers/batch/apply-poll.ts';
+import { BatchAttempt } from '../../workers/batch/batch-attempt.ts';
 import { indexStatuses } from '../../workers/batch/engine.ts';
 import { LoginNode } from '../../workers/batch/login-node.ts';
-import { Visit } from '../../workers/batch/visit.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
 import batchHandler from '../../workers/handlers/batch.ts';
@@ -29,8 +29,8 @@ import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { LocalExec } from '../harness/hosts/local-exec.ts';
 import { makeJobContext } from '../harness/job-context.ts';
 
-const given = withDatabase('batch-visits');
-const scratch = makeTempDir('batch-visits');
+const given = withDatabase('batch-attempts');
+const scratch = makeTempDir('batch-attempts');
 afterAll(() => scratch.remove());
 
 let home: string;
@@ -55,8 +55,8 @@ const batch = () => job.batch as BatchState;
 const folder = () => join(home, '.windlass/batch', job.runPlace ?? '');
 const submissions = () => readdirSync(join(home, '.windlass/batch')).length;
 
-/** One visit of the job, by a worker of its own; `before` is called before each request to the host. How it ends. */
-async function visit({
+/** One attempt at the job, by a worker of its own; `before` is called before each request to the host. How it ends. */
+async function attempt({
   before = () => {},
   prints = '',
   most = 0,
@@ -68,7 +68,7 @@ async function visit({
   const host = new LocalExec({ home, shell: '/bin/sh', env });
   const exec = (command: string, signal?: AbortSignal) => {
     before();
-    if (host.commands.length > 50) throw new Error('the visit does not end');
+    if (host.commands.length > 50) throw new Error('the attempt does not end');
     return host.exec(`printf %s '${prints}'; ${command}`, signal);
   };
   const signals = new JobSignals(new AbortController().signal);
@@ -91,7 +91,7 @@ async function visit({
     payload: { command: 'true' },
     worker: { config: { LIMIT_OUTPUT_BYTES: most }, database: given.database() },
   });
-  const made = new Visit(
+  const made = new BatchAttempt(
     context,
     { exec, connectedAt: 0, defaults: {} } as unknown as RemoteSession,
     output as unknown as OutputWriter,
@@ -112,7 +112,7 @@ function stand(files: string[], state: Partial<BatchState> = {}): void {
 test('what a site refuses is a refusal in its words, whatever sbatch adds', async () => {
   offer('sbatch', 'echo "Say a type of GPU." >&2; echo "failed: Unspecified error" >&2; exit 1');
   offer('squeue', 'exit 0');
-  expect(await visit()).toMatchObject({
+  expect(await attempt()).toMatchObject({
     code: 'batch_refused',
     message: expect.stringContaining('Say a type of GPU.'),
   });
@@ -124,7 +124,7 @@ test('a refusal in very many words is one in some of them', async () => {
   offer('squeue', 'exit 0');
   // A host of its own making sends more than the agent's text asks for.
   offer('head', String.raw`printf 'no\033[2J'; printf %100000s | tr " " x`);
-  const end = await visit();
+  const end = await attempt();
   expect(end).toMatchObject({
     code: 'batch_refused',
     message: expect.stringContaining('no[2Jxxx'),
@@ -147,7 +147,7 @@ test('a home is none where it has what a terminal would obey, or is very long', 
 test('what may pass is tried again less and less often, and is in the end a refusal in its words', async () => {
   offer('sbatch', 'echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1');
   offer('squeue', 'exit 0');
-  const { end, pauses } = await visitToItsEnd({});
+  const { end, pauses } = await attemptUntilItsEnd({});
   expect(end).toMatchObject({
     code: 'batch_refused',
     message: expect.stringContaining('Socket timed out on send/recv operation'),
@@ -156,11 +156,11 @@ test('what may pass is tried again less and less often, and is in the end a refu
   expect(submissions()).toBe(12);
 });
 
-/** Visits the job until it ends, each time after its batch system has said this of what it took. */
-async function visitToItsEnd(says: Partial<BatchState>) {
+/** Makes attempts at the job until it ends, each time after its batch system has said this of what it took. */
+async function attemptUntilItsEnd(says: Partial<BatchState>) {
   const pauses: number[] = [];
   for (let n = 0; n < 50; n++) {
-    const end = await visit();
+    const end = await attempt();
     if (!(end instanceof ReleaseJob)) return { end, pauses };
     pauses.push(end.forSeconds);
     if (batch().id !== null) job.batch = { ...batch(), ...says };
@@ -171,7 +171,7 @@ async function visitToItsEnd(says: Partial<BatchState>) {
 test('one that its batch system forgets each time before it begins is not submitted for ever', async () => {
   offer('sbatch', 'echo 7');
   offer('squeue', 'exit 0');
-  const { end, pauses } = await visitToItsEnd({ phase: 'absent', overFor: 2 });
+  const { end, pauses } = await attemptUntilItsEnd({ phase: 'absent', overFor: 2 });
   expect(end).toMatchObject({
     code: 'batch_ended',
     message: expect.stringMatching(/submitted 12 times, and at last .* forgot it .* nothing ran/),
@@ -183,7 +183,7 @@ test('one that its batch system forgets each time before it begins is not submit
 
 test('one that its batch system had, and knows no more, is not submitted again: somebody may have cancelled it', async () => {
   offer('sbatch', 'echo 7');
-  const { end } = await visitToItsEnd({ phase: 'absent', state: 'PENDING', overFor: 2 });
+  const { end } = await attemptUntilItsEnd({ phase: 'absent', state: 'PENDING', overFor: 2 });
   expect(end).toMatchObject({
     code: 'batch_ended',
     message: expect.stringMatching(/does not know job 7 \(PENDING\) any more, .* nothing ran/),
@@ -215,7 +215,7 @@ test('one that was never submitted fails as its login does', async () => {
 
 test('one that is over before it has begun is told so, with where to look', async () => {
   offer('sbatch', 'echo 7');
-  const { end } = await visitToItsEnd({ phase: 'ended', state: 'FAILED', overFor: 2 });
+  const { end } = await attemptUntilItsEnd({ phase: 'ended', state: 'FAILED', overFor: 2 });
   expect(end).toMatchObject({
     code: 'batch_ended',
     message: expect.stringContaining('job 7 (FAILED) was over before it had begun; nothing ran'),
@@ -228,7 +228,7 @@ test('one whose submit command never answers is not submitted for ever', async (
   offer('squeue', 'exit 0');
   stand(['asked', 'void'], { submissions: 12 });
   utimesSync(join(folder(), 'asked'), 1, 1);
-  expect(await visit()).toMatchObject({
+  expect(await attempt()).toMatchObject({
     code: 'batch_refused',
     message: expect.stringContaining('did not answer'),
   });
@@ -237,9 +237,9 @@ test('one whose submit command never answers is not submitted for ever', async (
 test('one that a signal ended before its id was known is asked for, and ends', async () => {
   offer('squeue', 'exit 0');
   stand(['asked', 'begun', 'answer.0', 'end.139.0.0']);
-  expect(await visit()).toBeInstanceOf(ReleaseJob);
-  expect(await visit()).toBeInstanceOf(ReleaseJob);
-  expect(await visit()).toMatchObject({ code: 139 });
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
+  expect(await attempt()).toMatchObject({ code: 139 });
 });
 
 test.each<[string, string[], boolean]>([
@@ -255,7 +255,7 @@ test.each<[string, string[], boolean]>([
     writeFileSync(join(folder(), 'answer.0'), '12\n4711\n');
     offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}|'`);
     offer('scancel', 'echo "$*" >>"$HOME/cancelled"');
-    expect(await visit({ isCancelled })).toBeInstanceOf(ReleaseJob);
+    expect(await attempt({ isCancelled })).toBeInstanceOf(ReleaseJob);
     expect(batch()).toMatchObject({ id: '12', overFor: 0 });
     expect(batch().phase).toBeUndefined();
     expect(existsSync(join(folder(), 'void'))).toBe(files[0] === 'void');
@@ -268,14 +268,14 @@ test.each<[string, string[], boolean]>([
 test('one whose batch system does not know its id waits until that answers', async () => {
   offer('squeue', 'echo "Unable to contact slurm controller"; exit 1');
   stand(['asked', 'go', 'answer.0'], { id: '7', phase: 'absent', overFor: 2, overSince: ago(5) });
-  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
   expect(existsSync(join(folder(), 'go'))).toBe(true);
 });
 
 test('one that is found after it was not is followed as any other', async () => {
   stand(['asked', 'begun', 'answer.1'], { phase: 'absent', overFor: 3 });
   offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}|'`);
-  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
   expect(batch()).toMatchObject({ id: '12', overFor: 0 });
   expect(batch().phase).toBeUndefined();
 });
@@ -297,9 +297,9 @@ const NOTHING = { stdout: 0, stderr: 0 };
 test('one whose record of its end is seen a minute late has ended as that says', async () => {
   const over = { id: '7', phase: 'ended', state: 'COMPLETED', overFor: 2 } as const;
   stand(['asked', 'begun', 'answer.0'], { ...over, overSince: ago(60) });
-  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
   writeFileSync(join(folder(), 'end.0.0.0'), '');
-  expect(await visit()).toMatchObject({ code: 0 });
+  expect(await attempt()).toMatchObject({ code: 0 });
 });
 
 test.each<[string, Partial<BatchState>, string]>([
@@ -308,31 +308,31 @@ test.each<[string, Partial<BatchState>, string]>([
   ['and was ended from outside', { phase: 'stopped', overSince: ago(5) }, 'batch_ended'],
 ])('one that is over %s, without a record of its end, has failed', async (_, state, code) => {
   stand(['asked', 'begun', 'answer.0'], { id: '7', overFor: 2, ...state });
-  expect(await visit()).toMatchObject({ code });
+  expect(await attempt()).toMatchObject({ code });
 });
 
 test('an end that its batch system has not judged waits half a minute for that, and no longer', async () => {
   stand(['asked', 'begun', 'answer.0', 'end.0.0.0'], { id: '7', phase: 'running' });
   for (const seconds of [15, 15]) {
-    expect(await visit()).toMatchObject({ name: 'ReleaseJob', forSeconds: 30 });
+    expect(await attempt()).toMatchObject({ name: 'ReleaseJob', forSeconds: 30 });
     pass(seconds);
   }
-  expect(await visit()).toMatchObject({ code: 0 });
+  expect(await attempt()).toMatchObject({ code: 0 });
 });
 
 test('one that its batch system ended has failed, also where it traps the signal and exits with 0', async () => {
   stand(['asked', 'begun', 'answer.0', 'end.0.0.0'], { id: '7', phase: 'stopped', overFor: 1 });
-  expect(await visit()).toMatchObject({ code: 'batch_ended' });
+  expect(await attempt()).toMatchObject({ code: 'batch_ended' });
 });
 
-test('one whose output has no room now is visited again, and ends with all of it', async () => {
+test('one whose output has no room now is attempted again, and ends with all of it', async () => {
   stand(['asked', 'begun', 'answer.0', 'end.0.4.0'], { id: '7', phase: 'ended' });
   writeFileSync(join(folder(), 'out'), 'all\n');
   for (let n = 0; n < 3; n++) {
-    expect(await visit({ isDiskShort: true })).toBeInstanceOf(ReleaseJob);
+    expect(await attempt({ isDiskShort: true })).toBeInstanceOf(ReleaseJob);
     expect([stdout, batch().lateSince]).toEqual(['', undefined]);
   }
-  expect(await visit()).toMatchObject({ code: 0 });
+  expect(await attempt()).toMatchObject({ code: 0 });
   expect(stdout).toBe('all\n');
 });
 
@@ -341,7 +341,7 @@ test('one that was cancelled ends at once, whatever has no room, and is not whol
   for (const lack of [{ isDiskShort: true }, { refused }]) {
     stand(['asked', 'begun', 'answer.0', 'end.0.4.0'], { id: '7', phase: 'running' });
     writeFileSync(join(folder(), 'out'), 'all\n');
-    expect(await visit({ isCancelled: true, ...lack })).toMatchObject({ code: 'cancelled' });
+    expect(await attempt({ isCancelled: true, ...lack })).toMatchObject({ code: 'cancelled' });
     expect([stdout, batch().lateSince]).toEqual(['', undefined]);
   }
 });
@@ -354,19 +354,19 @@ test('nor is what a job printed that its batch system ended lost for want of roo
     overSince: ago(5),
   });
   writeFileSync(join(folder(), 'out'), 'all\n');
-  expect(await visit({ isDiskShort: true })).toBeInstanceOf(ReleaseJob);
-  expect(await visit({ isDiskShort: true, isCancelled: true })).toMatchObject({
+  expect(await attempt({ isDiskShort: true })).toBeInstanceOf(ReleaseJob);
+  expect(await attempt({ isDiskShort: true, isCancelled: true })).toMatchObject({
     code: 'cancelled',
   });
   expect(stdout).toBe('');
-  expect(await visit()).toMatchObject({ code: 'batch_ended' });
+  expect(await attempt()).toMatchObject({ code: 'batch_ended' });
   expect(stdout).toBe('all\n');
 });
 
 test('a look changes the folder, by which a client of NFS learns what others did there', async () => {
   stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
   utimesSync(folder(), 1, 1);
-  await visit();
+  await attempt();
   expect(statSync(folder()).mtimeMs).toBeGreaterThan(1_000);
   expect(readdirSync(folder()).sort()).toEqual(['answer.0', 'asked', 'begun']);
 });
@@ -381,22 +381,22 @@ test.each([
     overFor: id ? 2 : 0,
   });
   writeFileSync(join(folder(), 'out'), '01234');
-  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
   pass(130);
-  expect(await visit()).toMatchObject({
+  expect(await attempt()).toMatchObject({
     code: 'outcome_unknown',
     message: expect.stringContaining('exit status 0, and 5 of the 10 bytes'),
   });
   expect(stdout).toBe('01234');
   appendFileSync(join(folder(), 'out'), '56789');
-  expect(await visit()).toMatchObject({ code: 0 });
+  expect(await attempt()).toMatchObject({ code: 0 });
 });
 
 test('such output is told of a job, too, that its batch system still has', async () => {
   stand(['asked', 'begun', 'end.0.10.0'], { id: '7', phase: 'running' });
-  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
   pass(30);
-  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
   const { id, runPlace, state } = job;
   const followed = { id, directory: runPlace ?? '', batch: batch(), state, stored: NOTHING };
   const completing = { state: 'COMPLETING', reason: null, nodes: 'n1', phase: 'running' } as const;
@@ -405,28 +405,28 @@ test('such output is told of a job, too, that its batch system still has', async
   job.batch = applyPoll(followed, poll)?.batch ?? null;
   expect(batch().state).toBe('COMPLETING');
   pass(130);
-  expect(await visit()).toMatchObject({ code: 'outcome_unknown' });
+  expect(await attempt()).toMatchObject({ code: 'outcome_unknown' });
 });
 
 test('output is whole that start-up files print before, too, without the end of a line', async () => {
   stand(['asked', 'begun', 'answer.0', 'end.0.10.0'], { id: '7', phase: 'ended' });
   writeFileSync(join(folder(), 'out'), '0123456789');
-  expect(await visit({ prints: 'Welcome, ' })).toMatchObject({ code: 0 });
+  expect(await attempt({ prints: 'Welcome, ' })).toMatchObject({ code: 0 });
   expect(stdout).toBe('0123456789');
 });
 
 test('one that prints all the time holds no slot', async () => {
   stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
   const print = () => appendFileSync(join(folder(), 'out'), '0123456789');
-  expect(await visit({ before: print })).toBeInstanceOf(ReleaseJob);
+  expect(await attempt({ before: print })).toBeInstanceOf(ReleaseJob);
   expect(stdout).toMatch(/^(0123456789)+$/);
 });
 
-test('one that printed too much is ended in the visit that reads it', async () => {
+test('one that printed too much is ended in the attempt that reads it', async () => {
   offer('scancel', 'touch "$HOME/cancelled"');
   stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
   writeFileSync(join(folder(), 'out'), '0123456789');
-  expect(await visit({ most: 9 })).toBeInstanceOf(ReleaseJob);
+  expect(await attempt({ most: 9 })).toBeInstanceOf(ReleaseJob);
   expect(existsSync(join(home, 'cancelled'))).toBe(true);
 });
 
@@ -441,6 +441,6 @@ test.each<[string, string[], Partial<BatchState>, boolean]>([
     offer('mv', 'exit 1');
     offer('squeue', 'exit 0');
     stand(files, state);
-    expect(await visit({ isCancelled })).toMatchObject({ name: 'ReleaseJob', forSeconds: 60 });
+    expect(await attempt({ isCancelled })).toMatchObject({ name: 'ReleaseJob', forSeconds: 60 });
   },
 );
