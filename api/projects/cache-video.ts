@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { jobs } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { RESULT_AVAILABLE } from '../../shared/jobs/result-retention.ts';
 import { putCacheEntry } from '../../shared/projects/cache-entry.ts';
 import type { ApiContext } from '../context.ts';

@@ -12,7 +12,7 @@ interface ProjectKey {
 }
 
 /** A project as one of its members sees it. */
-interface ProjectView extends ProjectAccess {
+interface ProjectOfMember extends ProjectAccess {
   acl: Acl;
   cache: CacheUse;
 }
@@ -36,9 +36,12 @@ type Row = { [K in keyof Omit<ProjectRow, 'deleted'>]: unknown } & {
  * come during a query share the next one. Written by hand: with two queries of drizzle's a GET reached 0.27 of an
  * Express without a query.
  */
-export function makeProjectReader(database: Database): (key: ProjectKey) => Promise<ProjectView> {
-  const read = batchLookups(async (keys: ProjectKey[]): Promise<(ProjectView | undefined)[]> => {
-    const rows = await database.sql<Row[]>`
+export function makeProjectReader(
+  database: Database,
+): (key: ProjectKey) => Promise<ProjectOfMember> {
+  const read = batchLookups(
+    async (keys: ProjectKey[]): Promise<(ProjectOfMember | undefined)[]> => {
+      const rows = await database.sql<Row[]>`
       select project.*
       from rows from (json_to_recordset(${JSON.stringify(keys)}::json) as (pid text, username text))
       with ordinality as wanted(pid, username, place)
@@ -56,19 +59,20 @@ export function makeProjectReader(database: Database): (key: ProjectKey) => Prom
         limit 1
       ) project on true
       order by place`;
-    return rows.map(toView);
-  });
+      return rows.map(toProjectOfMember);
+    },
+  );
   return async key =>
     requireProjectRole(isId(key.pid) ? await read(key) : undefined, { ...key, role: 'reader' });
 }
 
-function toView({
+function toProjectOfMember({
   role,
   members,
   cache_bytes,
   cache_oldest,
   ...row
-}: Row): ProjectView | undefined {
+}: Row): ProjectOfMember | undefined {
   if (!role) return undefined;
   const time = (value: unknown) => new Date(String(value));
   const project = { ...row, created: time(row.created), updated: time(row.updated), deleted: null };

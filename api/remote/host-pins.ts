@@ -57,7 +57,7 @@ export const withShownKeys = (before: string[], shown: string[]) => [
 ];
 
 /** Pins, and the fingerprint of the key in each. */
-export const keysView = (keys: string[]) => ({
+export const toHostKeys = (keys: string[]) => ({
   keys,
   fingerprints: keys.map(line => fingerprint(keyBytes(keyLineIn(line)))),
 });

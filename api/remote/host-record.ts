@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { username } from '../identity/username.ts';
-import { keysView, pins } from './host-pins.ts';
+import { pins, toHostKeys } from './host-pins.ts';
 import { hostEndpoint } from './scan-host.ts';
 
 /** The list as it is stored: null for everyone. */
@@ -83,18 +83,18 @@ export const newEndpoint = z
   })
   .meta({ id: 'HostEndpoint' });
 export const shownKeys = fullHost.pick({ keys: true, fingerprints: true }).meta({ id: 'HostKeys' });
-export const fullView = (row: HostRow): z.output<typeof fullHost> => ({
+export const toFullHost = (row: HostRow): z.output<typeof fullHost> => ({
   name: row.name,
   address: row.address,
   port: row.port,
-  ...keysView(row.keys),
+  ...toHostKeys(row.keys),
   agent: row.agent,
   private: row.private,
   users: row.users ?? '*',
   jump: row.jump,
   created: row.created,
 });
-export const shortView = ({ name, agent, jump }: HostRow) => ({
+export const toShortHost = ({ name, agent, jump }: HostRow) => ({
   name,
   agent,
   ...(jump !== null && { jump }),

@@ -4,7 +4,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import type { JobSummary } from '../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { type Credential, seal } from '../../shared/secrets/secrets.ts';
 import { destinationDigest, hostChanged } from '../../shared/ssh/destination.ts';
 import { type Hops, hostOf, readHopsTo } from '../../shared/ssh/hops.ts';

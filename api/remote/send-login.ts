@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Result } from '../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { loginChallenge } from '../../shared/jobs/payloads/login.ts';
 import { answerWithLocation, type TypedResponse } from '../openapi/operation.ts';
 

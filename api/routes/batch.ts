@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { jobRecord, jobView } from '../../shared/jobs/job-view.ts';
+import { jobRecord, toJobRecord } from '../../shared/jobs/job-record.ts';
 import { batchPayload, batchRules } from '../../shared/jobs/payloads/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -40,7 +40,7 @@ export default routes('json-body', (router, api) => {
         });
         const request = { kind: 'batch' as const, payload, session: sid, name: payload.name };
         const job = await startSessionJob(api, { req, res }, request);
-        res.location(`/api/jobs/${job.id}`).status(202).json(jobView(job));
+        res.location(`/api/jobs/${job.id}`).status(202).json(toJobRecord(job));
       },
     }),
   });

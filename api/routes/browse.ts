@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import { z } from 'zod';
-import type { JobSummary } from '../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import type { ApiContext } from '../context.ts';
 import { resource } from '../http/resource.ts';

@@ -22,18 +22,18 @@ import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { lockAdministrator, lockNamed } from '../identity/lock-user.ts';
 import type { User } from '../identity/user.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
-import { checkAuthorities, keysView, withShownKeys } from '../remote/host-pins.ts';
+import { checkAuthorities, toHostKeys, withShownKeys } from '../remote/host-pins.ts';
 import {
   fullHost,
-  fullView,
   type HostRecord,
   hostChanges,
   hostRecord,
   NO_LOGIN,
   newEndpoint,
   newHost,
-  shortView,
   shownKeys,
+  toFullHost,
+  toShortHost,
 } from '../remote/host-record.ts';
 import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
 import { type HostEndpoint, scanHost } from '../remote/scan-host.ts';
@@ -63,11 +63,11 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of hosts.', json: pageOf('HostPage', hostRecord) } },
       handle: async ({ res, query }) => {
         const user = currentUser(res);
-        const view = (row: HostRow): HostRecord =>
-          user.administrator ? fullView(row) : shortView(row);
+        const toRecord = (row: HostRow): HostRecord =>
+          user.administrator ? toFullHost(row) : toShortHost(row);
         const where = user.administrator ? undefined : isHostFor(user);
         const rows = db.select().from(hosts);
-        res.json(await readPage(rows, query(), { by: hosts.name, key: 'name', where }, view));
+        res.json(await readPage(rows, query(), { by: hosts.name, key: 'name', where }, toRecord));
       },
     }),
     post: operation({
@@ -102,7 +102,7 @@ export default routes('json-body', (router, api) => {
         const row =
           added ?? (present && isDeepStrictEqual({ ...present, ...host }, present) && present);
         if (!row) throw conflict(`there is a host ${host.name} already.`, 'Change it with PUT.');
-        res.status(201).location(`/api/hosts/${row.name}`).json(fullView(row));
+        res.status(201).location(`/api/hosts/${row.name}`).json(toFullHost(row));
       },
     }),
   });
@@ -121,7 +121,7 @@ export default routes('json-body', (router, api) => {
       headers: ['Idempotency-Key'],
       handle: async ({ req, res, body }) => {
         const shown = await scan(body(), { req, res });
-        if (shown) res.set('Cache-Control', 'no-store').json(keysView(shown.keys));
+        if (shown) res.set('Cache-Control', 'no-store').json(toHostKeys(shown.keys));
       },
     }),
   });
@@ -138,10 +138,10 @@ export default routes('json-body', (router, api) => {
         const row = await find(pathParameter(req, 'name'));
         if (!currentUser(res).administrator) assertHostFor(row, currentUser(res));
         // Tags differ: a user who becomes an administrator must not get 304 for the short record.
-        const { tag, view } = currentUser(res).administrator
-          ? { tag: versionTag(row), view: fullView }
-          : { tag: versionTag(row, '-short'), view: shortView };
-        sendRecord({ req, res }, { tag, record: () => view(row) });
+        const { tag, toRecord } = currentUser(res).administrator
+          ? { tag: versionTag(row), toRecord: toFullHost }
+          : { tag: versionTag(row, '-short'), toRecord: toShortHost };
+        sendRecord({ req, res }, { tag, record: () => toRecord(row) });
       },
     }),
     put: operation({
@@ -194,7 +194,7 @@ export default routes('json-body', (router, api) => {
         });
         publishCancelled(api, cancelled);
         for (const sid of open) api.notifications.publish('session', sid);
-        res.json(fullView(changed));
+        res.json(toFullHost(changed));
       },
     }),
     delete: operation({

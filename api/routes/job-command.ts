@@ -7,7 +7,7 @@ import { batchPayload } from '../../shared/jobs/payloads/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { findOwnJob, unknownJob } from '../jobs/views/find-job.ts';
+import { findOwnJob, unknownJob } from '../jobs/queries/find-job.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** What a batch job asks its batch system for, by the names of the request. */

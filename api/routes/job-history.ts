@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { findJobForOperation } from '../jobs/views/find-job.ts';
-import { historyEvent, readJobHistory } from '../jobs/views/job-history.ts';
+import { findJobForOperation } from '../jobs/queries/find-job.ts';
+import { historyEvent, readJobHistory } from '../jobs/queries/job-history.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** What happened to a job. Server administrators see that of others' jobs too: it tells nothing of their work. */

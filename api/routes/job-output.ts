@@ -8,11 +8,11 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { identifyAgain, isIdentityCurrent } from '../identity/identify-sender.ts';
+import { findOwnJob } from '../jobs/queries/find-job.ts';
 import { JobFeeds } from '../jobs/streaming/job-feeds.ts';
 import { OutputReader } from '../jobs/streaming/output-reader.ts';
 import { sendOutput } from '../jobs/streaming/send-output.ts';
 import { streamJobEvents } from '../jobs/streaming/stream-job-events.ts';
-import { findOwnJob } from '../jobs/views/find-job.ts';
 import { operation } from '../openapi/operation.ts';
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER;

@@ -6,7 +6,7 @@ import { jobs } from '../../shared/database/schema.ts';
 import { conflict, forbidden, WindlassError } from '../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
-import { type JobSummary, jobRecord, jobView } from '../../shared/jobs/job-view.ts';
+import { type JobSummary, jobRecord, toJobRecord } from '../../shared/jobs/job-record.ts';
 import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
@@ -20,13 +20,13 @@ import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockAdministrator } from '../identity/lock-user.ts';
 import type { User } from '../identity/user.ts';
+import { findJobForOperation, findOwnJob, unknownJob } from '../jobs/queries/find-job.ts';
+import { type JobsQuery, jobsQuery, listJobs } from '../jobs/queries/list-jobs.ts';
+import { foreignRecord, toForeignRecord } from '../jobs/records/foreign-job.ts';
+import { jobTag } from '../jobs/records/job-tag.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { retryJob } from '../jobs/requests/retry-job.ts';
-import { findJobForOperation, findOwnJob, unknownJob } from '../jobs/views/find-job.ts';
-import { foreignRecord, foreignView } from '../jobs/views/foreign-job.ts';
-import { jobTag } from '../jobs/views/job-tag.ts';
-import { type JobsQuery, jobsQuery, listJobs } from '../jobs/views/list-jobs.ts';
 import { answerWithId, answerWithLocation, operation, videoAnswers } from '../openapi/operation.ts';
 
 /** Jobs: their states and results. Only its owner sees a job. */
@@ -205,7 +205,7 @@ export default routes('json-body', (router, api) => {
         const { name = undefined } = body();
         const row = await find({ req, res });
         const job = await retryJob(api, { req, res }, row, name);
-        res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
+        res.status(202).location(`/api/jobs/${job.id}`).json(toJobRecord(job));
       },
     }),
   });
@@ -216,7 +216,7 @@ const tagFor = ({ username }: User, row: Pick<JobSummary, 'owner' | 'version' | 
   jobTag(row, row.owner === username ? '' : '-foreign');
 
 const viewFor = ({ username }: User, row: JobSummary) =>
-  row.owner === username ? jobView(row) : foreignView(row);
+  row.owner === username ? toJobRecord(row) : toForeignRecord(row);
 
 /** The same name again, unless another one is given. */
 const repetition = z.strictObject({ name: jobName }).meta({ id: 'Repetition' });

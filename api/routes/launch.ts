@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { jobRecord, jobView } from '../../shared/jobs/job-view.ts';
+import { jobRecord, toJobRecord } from '../../shared/jobs/job-record.ts';
 import { commandText, launchOptions } from '../../shared/jobs/payloads/launch.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
+import { jobError } from '../jobs/records/job-error.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { sendCommandResult } from '../jobs/requests/send-command-result.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
-import { jobError } from '../jobs/views/job-error.ts';
 import { answerWithLocation, type OperationInput, operation } from '../openapi/operation.ts';
 
 const launch = z
@@ -85,14 +85,14 @@ export default routes('json-body', (router, api) => {
         const { job, command } = await begin(given);
         res.location(`/api/jobs/${job.id}`);
         const ended = await awaitEnd(api, { req, res, job });
-        if (!ended.finished) return void res.status(202).json(jobView(ended));
+        if (!ended.finished) return void res.status(202).json(toJobRecord(ended));
         if (ended.state !== 'succeeded') throw jobError(ended);
         await sendCommandResult(api, res, { job: ended, command }).catch((error: unknown) => {
           // The command has run: a client that repeats a request answered 503 or 507 would run it twice.
           const { code } = toWindlassError(error);
           if (!['unavailable', 'insufficient_storage'].includes(code) || res.headersSent)
             throw error;
-          res.status(202).json(jobView(ended));
+          res.status(202).json(toJobRecord(ended));
         });
       },
     }),

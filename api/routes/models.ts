@@ -82,7 +82,7 @@ const modelRecord = modelItem
 /** Length of the texts that clients write; Postgres knows it without reading them. */
 const TEXT_BYTES = sql<number>`octet_length(${models.description}) + octet_length(${models.marking})`;
 
-const itemView = (row: ModelRow): z.output<typeof modelItem> => ({
+const toModelItem = (row: ModelRow): z.output<typeof modelItem> => ({
   id: row.mid,
   project: row.project,
   'model-type': row.type,
@@ -126,7 +126,7 @@ export default routes('json-body', (router, api) => {
     const order = { by: artifacts.aid, key: 'aid', where: eq(artifacts.model, model.mid) } as const;
     const rows = db.select(ARTIFACT).from(artifacts);
     const { items, next } = await readPage(rows, which, order, row => row);
-    return { ...itemView(model), artifacts: items, next, parses };
+    return { ...toModelItem(model), artifacts: items, next, parses };
   };
 
   resource(router, '/projects/:pid/models', {
@@ -146,7 +146,7 @@ export default routes('json-body', (router, api) => {
         const reserve = (bytes: number) => api.requestMemory.reserveIfLarge(res, bytes, find);
         const where = eq(models.project, project.pid);
         const order = { by: models.mid, key: 'id', where, long: { sizes, reserve } } as const;
-        res.json(await readPage(db.select().from(models), query(), order, itemView));
+        res.json(await readPage(db.select().from(models), query(), order, toModelItem));
       },
     }),
     post: operation({
@@ -219,7 +219,7 @@ export default routes('json-body', (router, api) => {
             .returning();
           return changed ?? model;
         });
-        res.json(itemView(row));
+        res.json(toModelItem(row));
       },
     }),
     delete: operation({

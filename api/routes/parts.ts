@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
-import { type JobSummary, jobRecord, jobView } from '../../shared/jobs/job-view.ts';
+import { type JobSummary, jobRecord, toJobRecord } from '../../shared/jobs/job-record.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import { assertStorage } from '../../shared/quotas/storage-limits.ts';
@@ -125,7 +125,7 @@ export default routes('raw-body', (router, api) => {
         }
         await identifyLateSender(api, { req, res });
         const job = await startCopy(at, { req, res, fields: given.fields });
-        res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
+        res.status(202).location(`/api/jobs/${job.id}`).json(toJobRecord(job));
       },
     }),
   });

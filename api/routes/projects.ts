@@ -81,7 +81,7 @@ const projectRecord = projectItem
   .extend({ acl: aclRecord, cache: cacheUse })
   .meta({ id: 'Project' });
 
-const itemView = (row: ProjectRow, role: Role): z.output<typeof projectItem> => ({
+const toProjectItem = (row: ProjectRow, role: Role): z.output<typeof projectItem> => ({
   id: row.pid,
   name: row.name,
   description: row.description,
@@ -96,12 +96,12 @@ export default routes('json-body', (router, api) => {
   const longest = api.config.LIMIT_NAME_LENGTH;
   const readProject = makeProjectReader(api.database);
   const toCacheUse = (use: CacheUse) => ({ ...use, limit: api.config.LIMIT_CACHE_BYTES });
-  const view = async (
+  const readRecord = async (
     tx: Tx,
     row: ProjectRow,
     role: Role,
   ): Promise<z.output<typeof projectRecord>> => ({
-    ...itemView(row, role),
+    ...toProjectItem(row, role),
     acl: await readAcl(tx, row.pid),
     cache: toCacheUse(await readCacheUse(tx, row.pid)),
   });
@@ -126,7 +126,9 @@ export default routes('json-body', (router, api) => {
           .select({ project: projects, role: members.role })
           .from(members)
           .innerJoin(projects, ofMembers);
-        const page = await readPage(rows, query(), order, row => itemView(row.project, row.role));
+        const page = await readPage(rows, query(), order, row =>
+          toProjectItem(row.project, row.role),
+        );
         res.json(page);
       },
     }),
@@ -172,7 +174,7 @@ export default routes('json-body', (router, api) => {
         const pid = pathParameter(req, 'pid');
         const { username } = currentUser(res);
         const { project, role, acl, cache } = await readProject({ pid, username });
-        const record = () => ({ ...itemView(project, role), acl, cache: toCacheUse(cache) });
+        const record = () => ({ ...toProjectItem(project, role), acl, cache: toCacheUse(cache) });
         sendRecord({ req, res }, { tag: projectTag(project, { role, cache }), record });
       },
     }),
@@ -215,7 +217,7 @@ export default routes('json-body', (router, api) => {
             .set({ ...given, version: sql`${projects.version} + 1`, updated: sql`now()` })
             .where(eq(projects.pid, pid))
             .returning();
-          return view(tx, changed ?? found.project, found.role);
+          return readRecord(tx, changed ?? found.project, found.role);
         });
         res.json(record);
       },

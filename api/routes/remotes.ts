@@ -16,7 +16,7 @@ import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import { newSession, openSession } from '../remote/open-session.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
-import { lastEnd, sessionRecord, tagOf, viewSession } from '../remote/session-view.ts';
+import { lastEnd, sessionRecord, tagOf, toSessionRecord } from '../remote/session-record.ts';
 import { endSession, findSession, isActive, lockSession, sessionKey } from '../remote/sessions.ts';
 import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 
@@ -31,7 +31,7 @@ export default routes('json-body', (router, api) => {
       .select({ lastEnd, isConnectionHeld })
       .from(sessions)
       .where(eq(sessions.sid, row.sid));
-    return viewSession(api.config, row, {
+    return toSessionRecord(api.config, row, {
       lastEnd: more?.lastEnd ?? null,
       isConnectionHeld: more?.isConnectionHeld ?? false,
     });
@@ -53,7 +53,7 @@ export default routes('json-body', (router, api) => {
           .select({ session: SESSION_COLUMNS, lastEnd, isConnectionHeld })
           .from(sessions);
         const page = await readPage(rows, query(), { by: sessions.sid, key: 'sid', where }, row =>
-          viewSession(api.config, row.session, row),
+          toSessionRecord(api.config, row.session, row),
         );
         res.json(page);
       },

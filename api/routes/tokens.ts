@@ -44,7 +44,7 @@ const tokenRecord = z
   })
   .meta({ id: 'Token' });
 
-const view = ({
+const toTokenRecord = ({
   id,
   name,
   scope,
@@ -71,7 +71,7 @@ export default routes('json-body', (router, api) => {
   ) => {
     const where = and(eq(tokens.username, username), isUnexpired);
     const rows = db.select().from(tokens);
-    const found = await readPage(rows, query, { by: tokens.id, key: 'id', where }, view);
+    const found = await readPage(rows, query, { by: tokens.id, key: 'id', where }, toTokenRecord);
     res.set('Cache-Control', 'private, no-cache').json(found);
   };
   const remove = async ({ req, res }: Exchange, username: string) => {

@@ -68,7 +68,7 @@ const removal = z.strictObject({
 /** Users, for server administrators; `/users/-` is the user who asks. Users may change their own password. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
-  const view = ({ username, administrator, disabled, created, stored }: Account) => ({
+  const toUserRecord = ({ username, administrator, disabled, created, stored }: Account) => ({
     username,
     administrator,
     disabled,
@@ -86,7 +86,9 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of users.', json: pageOf('UserPage', userRecord) } },
       handle: async ({ res, query }) => {
         const rows = db.select(ACCOUNT_COLUMNS).from(users);
-        res.json(await readPage(rows, query(), { by: users.username, key: 'username' }, view));
+        res.json(
+          await readPage(rows, query(), { by: users.username, key: 'username' }, toUserRecord),
+        );
       },
     }),
     post: operation({
@@ -100,7 +102,7 @@ export default routes('json-body', (router, api) => {
       errors: ['forbidden', 'conflict'],
       handle: async ({ req, res, body }) => {
         const row = await addUser(api, { req, res }, body());
-        res.status(201).location(`/api/users/${row.username}`).json(view(row));
+        res.status(201).location(`/api/users/${row.username}`).json(toUserRecord(row));
       },
     }),
   });
@@ -121,7 +123,7 @@ export default routes('json-body', (router, api) => {
         const { username, administrator } = currentUser(res);
         const row = { ...(await findAccount(db, username)), administrator };
         const tag = accountTag(row, Number(administrator));
-        sendRecord({ req, res }, { tag, record: () => view(row) });
+        sendRecord({ req, res }, { tag, record: () => toUserRecord(row) });
       },
     }),
   });
@@ -138,7 +140,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const row = await findAccount(db, pathParameter(req, 'username'));
         const soleProjects = await countSoleProjects(db, row.username);
-        const record = () => ({ ...view(row), soleProjects });
+        const record = () => ({ ...toUserRecord(row), soleProjects });
         sendRecord({ req, res }, { tag: accountTag(row, soleProjects), record });
       },
     }),
@@ -156,7 +158,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const given = body();
         const name = pathParameter(req, 'username');
-        res.json(view(await changeUser(api, { req, res, name }, given)));
+        res.json(toUserRecord(await changeUser(api, { req, res, name }, given)));
       },
     }),
     delete: operation({

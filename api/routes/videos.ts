@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { conflict, type ErrorCode, notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { assertCacheRoom } from '../../shared/projects/cache-entry.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import { downloadQuery } from '../http/attachment.ts';
@@ -12,20 +12,20 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject, sendVideo } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { newVideo, readVideo } from '../jobs/requests/new-video.ts';
-import { awaitChange } from '../jobs/requests/prefer.ts';
-import { unlessRepeated } from '../jobs/requests/repeats-earlier-request.ts';
-import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
-import { findVideo, requireAgent } from '../jobs/views/find-video.ts';
-import { jobTag } from '../jobs/views/job-tag.ts';
-import { pollVideos } from '../jobs/views/poll-videos.ts';
-import { writeCues } from '../jobs/views/sprite-cues.ts';
+import { findVideo, requireAgent } from '../jobs/queries/find-video.ts';
+import { pollVideos } from '../jobs/queries/poll-videos.ts';
+import { jobTag } from '../jobs/records/job-tag.ts';
+import { writeCues } from '../jobs/records/sprite-cues.ts';
 import {
   failureOf,
   type PolledVideo,
   statusRecord,
   videoStatus,
-} from '../jobs/views/video-status.ts';
+} from '../jobs/records/video-status.ts';
+import { newVideo, readVideo } from '../jobs/requests/new-video.ts';
+import { awaitChange } from '../jobs/requests/prefer.ts';
+import { unlessRepeated } from '../jobs/requests/repeats-earlier-request.ts';
+import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import {
   answerWithLocation,
   type Operation,

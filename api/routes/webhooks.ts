@@ -71,7 +71,7 @@ const deliveryRecord = z
   })
   .meta({ id: 'WebhookDelivery' });
 
-const view = (row: WebhookRecord): z.output<typeof webhookRecord> => ({
+const toWebhookRecord = (row: WebhookRecord): z.output<typeof webhookRecord> => ({
   id: row.id,
   url: row.url,
   kinds: row.kinds,
@@ -130,7 +130,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ res, query }) => {
         const rows = db.select(WEBHOOK_COLUMNS).from(webhooks);
         const order = { by: webhooks.id, key: 'id', where: isOwn(res) } as const;
-        const page = await readPage(rows, query(), order, view);
+        const page = await readPage(rows, query(), order, toWebhookRecord);
         res.set('Cache-Control', 'private, no-cache').json(page);
       },
     }),
@@ -190,7 +190,7 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The webhook.', json: webhookRecord }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const record = view(await find({ req, res }));
+        const record = toWebhookRecord(await find({ req, res }));
         sendRecord({ req, res }, { tag: entityTag(record), record: () => record });
       },
     }),
@@ -204,7 +204,7 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const row = await find({ req, res });
-        checkIfMatch(req, entityTag(view(row)));
+        checkIfMatch(req, entityTag(toWebhookRecord(row)));
         await db.transaction(async tx => {
           const gone = await tx
             .delete(webhooks)

@@ -6,13 +6,18 @@ import { jobs, views } from '../../shared/database/schema.ts';
 import { conflict, type ErrorCode } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { isOpenById } from '../../shared/jobs/job-conditions.ts';
-import { type JobSummary, jobRecord, jobView, summaryColumns } from '../../shared/jobs/job-view.ts';
+import {
+  type JobSummary,
+  jobRecord,
+  summaryColumns,
+  toJobRecord,
+} from '../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../context.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { jobError } from '../jobs/records/job-error.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
-import { jobError } from '../jobs/views/job-error.ts';
 import { answerWithLocation } from '../openapi/operation.ts';
 import { findModel, lockProjectForShare, needRole } from '../projects/access.ts';
 import type { StoredArtifact } from './find-artifact.ts';
@@ -183,6 +188,6 @@ function answerLater(res: Response<z.output<typeof viewJob>>, job: JobSummary): 
   res.removeHeader('ETag');
   res.status(202).set('Retry-After', '1').set('Cache-Control', 'no-store');
   if (job.owner === currentUser(res).username)
-    res.location(`/api/jobs/${job.id}`).json(jobView(job));
+    res.location(`/api/jobs/${job.id}`).json(toJobRecord(job));
   else res.json({ state: job.state, progress: job.progress });
 }

@@ -3,7 +3,7 @@ import type { Tx } from '../database/connect.ts';
 import { idempotencyKeys, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
 import { isAwaitedKind, JOB_KINDS } from './catalog.ts';
-import { type JobSummary, summaryColumns } from './job-view.ts';
+import { type JobSummary, summaryColumns } from './job-record.ts';
 
 /** An Idempotency-Key: the same key again gives the same job, with another body 409. */
 export interface IdempotencyKey {

@@ -4,7 +4,7 @@ import { auditOf } from './audited-starts.ts';
 import { jobDefinition, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import { IS_OPEN } from './job-conditions.ts';
-import type { JobSummary } from './job-view.ts';
+import type { JobSummary } from './job-record.ts';
 import { labelOf } from './labels.ts';
 import { versionNeeded } from './payload-versions.ts';
 import { type JobRequest, payloadToStore } from './start-job.ts';

@@ -8,7 +8,7 @@ import { auditOf } from './audited-starts.ts';
 import { type JobKind, jobDefinition, type Payload, requestSchema } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import { isOpenByOwner } from './job-conditions.ts';
-import { type JobSummary, summaryColumns } from './job-view.ts';
+import { type JobSummary, summaryColumns } from './job-record.ts';
 import { labelOf, oneLine } from './labels.ts';
 import { payloadBytes } from './payload-bytes.ts';
 import { versionNeeded } from './payload-versions.ts';

@@ -1,11 +1,11 @@
 import { eq, type SQL, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPage } from '../../api/http/pagination.ts';
-import { findJob } from '../../api/jobs/views/find-job.ts';
+import { findJob } from '../../api/jobs/queries/find-job.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { jobView, summaryColumns } from '../../shared/jobs/job-view.ts';
+import { summaryColumns, toJobRecord } from '../../shared/jobs/job-record.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
@@ -112,7 +112,7 @@ async function measure(day: number) {
     }),
     poll: await countPages(() => findJob(db, id)),
     list: await countPages(() =>
-      readPage(db.select(summaryColumns).from(jobs), { limit: 100 }, order, jobView),
+      readPage(db.select(summaryColumns).from(jobs), { limit: 100 }, order, toJobRecord),
     ),
   };
   console.log(`after ${day} days of ${JOBS_A_DAY} jobs: ${JSON.stringify(found)}`);

@@ -8,7 +8,7 @@ import {
   webhookDeliveries,
   webhooks,
 } from '../../shared/database/schema.ts';
-import { type JobSummary, summaryColumns } from '../../shared/jobs/job-view.ts';
+import { type JobSummary, summaryColumns } from '../../shared/jobs/job-record.ts';
 import { fromKeptRecord } from './message.ts';
 import { GAP_SECONDS, GIVE_UP_SECONDS, pauseAfter } from './retry-schedule.ts';
 

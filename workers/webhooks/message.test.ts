@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import type { JobSummary } from '../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { fromKeptRecord, messageIdOf, signedHeaders, toMessage } from './message.ts';
 
 const row = {

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { type JobSummary, jobView } from '../../shared/jobs/job-view.ts';
+import { type JobSummary, toJobRecord } from '../../shared/jobs/job-record.ts';
 
 /** A message of Standard Webhooks (https://www.standardwebhooks.com), version 1. */
 interface Message {
@@ -15,7 +15,7 @@ export function toMessage(webhook: string, row: JobSummary): Message {
   const body = JSON.stringify({
     type: `job.${row.state}`,
     timestamp: row.finished,
-    data: jobView(row),
+    data: toJobRecord(row),
   });
   return { id: messageIdOf(webhook, row.id), body };
 }

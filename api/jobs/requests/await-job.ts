@@ -1,10 +1,10 @@
 import type { Response } from 'express';
 import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
-import { jobError } from '../views/job-error.ts';
+import { jobError } from '../records/job-error.ts';
 import { identifyAfterEnd } from './identify-after-end.ts';
 import { limitWait } from './limit-wait.ts';
 import type { StartedJob } from './start-requested-job.ts';

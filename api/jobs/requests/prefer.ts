@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import { matchesEntityTag } from '../../http/conditional-requests.ts';
 import type { Exchange } from '../../http/exchange.ts';

@@ -2,13 +2,13 @@ import { eq } from 'drizzle-orm';
 import { jobs } from '../../../shared/database/schema.ts';
 import { conflict } from '../../../shared/errors/errors.ts';
 import { isJobKind, jobDefinition } from '../../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { UNDERSTOOD } from '../../../shared/jobs/payload-versions.ts';
 import type { ApiContext } from '../../context.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { lockProjectForShare } from '../../projects/access.ts';
 import { lockSession } from '../../remote/sessions.ts';
-import { unknownJob } from '../views/find-job.ts';
+import { unknownJob } from '../queries/find-job.ts';
 import { type RequestedJob, startRequestedJob } from './start-requested-job.ts';
 
 /** Starts another job like the one of this row, which has ended. Throws `conflict` where that cannot be. */

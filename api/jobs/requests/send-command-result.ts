@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { jobs } from '../../../shared/database/schema.ts';
 import { notFound } from '../../../shared/errors/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { OutputStream } from '../../../shared/jobs/output.ts';
 import { readOutputStream } from '../../../shared/jobs/read-output.ts';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';

@@ -14,7 +14,7 @@ import {
   type IdempotencyKey,
   storeIdempotencyKey,
 } from '../../../shared/jobs/idempotency.ts';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { payloadBytes } from '../../../shared/jobs/payload-bytes.ts';
 import { toQueueEntry } from '../../../shared/jobs/queue.ts';
 import { type JobRequest, startJob } from '../../../shared/jobs/start-job.ts';

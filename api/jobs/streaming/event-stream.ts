@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { type JobSummary, messageOf } from '../../../shared/jobs/job-view.ts';
+import { type JobSummary, messageOf } from '../../../shared/jobs/job-record.ts';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import { encodeEnd, encodeEvent, type OutputFrame } from './event-frames.ts';

@@ -1,8 +1,8 @@
 import { unavailable, WindlassError } from '../../../shared/errors/errors.ts';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { readOutputStream } from '../../../shared/jobs/read-output.ts';
 import type { ApiContext } from '../../context.ts';
-import { jobError } from '../views/job-error.ts';
+import { jobError } from '../records/job-error.ts';
 import { WRITE_TIMEOUT_MS } from './output-reader.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { jobErrorRecord } from '../../../shared/jobs/job-record.ts';
 import { JOB_STATES } from '../../../shared/jobs/job-states.ts';
-import { jobErrorRecord } from '../../../shared/jobs/job-view.ts';
 import { OUTPUT_STREAMS } from '../../../shared/jobs/output.ts';
 
 const stateChange = z

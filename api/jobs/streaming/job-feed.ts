@@ -1,4 +1,4 @@
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { OutputRange } from '../../../shared/jobs/output.ts';
 import { type EventStream, type JobUpdate, toUpdate } from './event-stream.ts';
 import { isNewer } from './job-watch.ts';

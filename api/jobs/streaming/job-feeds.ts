@@ -1,4 +1,4 @@
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import { toWindlassError } from '../../http/to-windlass-error.ts';
 import type { EventStream } from './event-stream.ts';

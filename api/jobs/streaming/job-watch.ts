@@ -5,7 +5,7 @@ import { failureLevel } from '../../../shared/database/failure-level.ts';
 import type { Notifications } from '../../../shared/database/notifications.ts';
 import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
-import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-view.ts';
+import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
 import { DATABASE_DEADLINE, withDeadline } from '../../../shared/process/deadline.ts';
 import type { Logger } from '../../../shared/process/log.ts';
 

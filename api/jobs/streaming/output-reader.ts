@@ -1,4 +1,4 @@
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import {
   OUTPUT_STREAMS,
   type OutputPiece,

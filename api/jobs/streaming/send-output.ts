@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { OutputStream } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import { type OutputReader, WRITE_TIMEOUT_MS } from './output-reader.ts';

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { releaseRequestMemory } from '../../http/release-request-memory.ts';

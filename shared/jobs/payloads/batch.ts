@@ -105,7 +105,7 @@ export const batchRules = {
 };
 
 /** What a job's record says of its batch job, in the batch system's own words; null is unknown. */
-export const batchView = z
+export const batchRecord = z
   .object({
     engine: z.string(),
     id: z.string().nullable(),
@@ -116,7 +116,7 @@ export const batchView = z
   .meta({ id: 'BatchJob' });
 
 /** Where a batch job stands: what its record says, and what the workers remember of it. */
-export interface BatchState extends z.output<typeof batchView> {
+export interface BatchState extends z.output<typeof batchRecord> {
   engine: EngineName;
   /**
    * What its batch system last said: `stopped` ended it from outside, `absent` does not know it. Undefined: nothing that is

@@ -3,7 +3,7 @@ import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs, sessions } from '../../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../../shared/errors/errors.ts';
 import { isId } from '../../../shared/ids.ts';
-import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-view.ts';
+import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { pathParameter } from '../../http/resource.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { StoredError } from '../../../shared/errors/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { frameGap, skippedFrame } from '../../../shared/jobs/payloads/video.ts';
 
 const PHASES = ['queued', 'checking', 'encoding', 'storing', 'ready', 'failed'] as const;

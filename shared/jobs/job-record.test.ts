@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type JobSummary, jobView, messageOf } from './job-view.ts';
+import { type JobSummary, messageOf, toJobRecord } from './job-record.ts';
 import type { BatchState } from './payloads/batch.ts';
 
 const batch: BatchState = {
@@ -36,7 +36,7 @@ test('that the batch system does not answer is said of waiting and of running jo
 
 test('an ended job keeps no state of its batch system that is not final', () => {
   const viewOf = (phase: BatchState['phase']) =>
-    jobView(of({ finished: new Date(), batch: { ...batch, phase } })).batch;
+    toJobRecord(of({ finished: new Date(), batch: { ...batch, phase } })).batch;
   expect(viewOf('running')).toMatchObject({ id: '133', state: null, reason: null });
   expect(viewOf('stopped')).toMatchObject({ state: 'PENDING', reason: 'PartitionDown' });
 });

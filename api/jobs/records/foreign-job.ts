@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type JobSummary, jobRecord } from '../../../shared/jobs/job-view.ts';
+import { type JobSummary, jobRecord } from '../../../shared/jobs/job-record.ts';
 
 /** What a server administrator sees of other people's jobs: never command, payload or output. */
 export const foreignRecord = jobRecord
@@ -21,4 +21,4 @@ export const foreignRecord = jobRecord
     description: 'What a server administrator sees of the jobs of others.',
   });
 
-export const foreignView = (row: JobSummary) => foreignRecord.parse(row);
+export const toForeignRecord = (row: JobSummary) => foreignRecord.parse(row);

@@ -48,7 +48,7 @@ export const tagOf = ({
 }) => entityTag(`${accessed.getTime().toString(36)}-${expires.getTime().toString(36)}-${state}`);
 
 /** The record of a session. */
-export function viewSession(
+export function toSessionRecord(
   config: Config,
   row: SessionRecord,
   { lastEnd, isConnectionHeld }: { lastEnd: string | null; isConnectionHeld: boolean },

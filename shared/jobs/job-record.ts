@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type JobRow, jobs } from '../database/schema.ts';
 import { jobResult } from './job-result.ts';
 import { JOB_STATES } from './job-states.ts';
-import { batchView } from './payloads/batch.ts';
+import { batchRecord } from './payloads/batch.ts';
 import { OBJECT_MEMBERS } from './result-objects.ts';
 
 /** A job without its payload, which may have a MiB: for queries of many jobs, and for polls. */
@@ -47,12 +47,12 @@ export const jobRecord = z
       .nullable()
       .describe('Of the request that started it, as in the log and the audit.'),
     /** Of a batch job, once it was submitted. */
-    batch: batchView.nullable(),
+    batch: batchRecord.nullable(),
   })
   .meta({ id: 'Job' });
 
 /** A member that the record lacks does not compile. */
-export const jobView = (row: JobSummary): z.output<typeof jobRecord> => ({
+export const toJobRecord = (row: JobSummary): z.output<typeof jobRecord> => ({
   id: row.id,
   kind: row.kind,
   state: row.state,
@@ -96,11 +96,11 @@ function wordsOf({ engine, id, state, reason }: NonNullable<JobRow['batch']>): s
 }
 
 /** Of a job that ended before its batch system said so, its last words are not true any more. */
-function publicBatch({ batch, finished }: JobSummary): z.output<typeof batchView> | null {
+function publicBatch({ batch, finished }: JobSummary): z.output<typeof batchRecord> | null {
   if (!batch) return null;
   const isOpenThere = batch.phase !== 'ended' && batch.phase !== 'stopped';
   const outdated = finished && isOpenThere ? { state: null, reason: null } : {};
-  return batchView.parse({ ...batch, ...outdated });
+  return batchRecord.parse({ ...batch, ...outdated });
 }
 
 /** Object keys are internal. */

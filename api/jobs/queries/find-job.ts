@@ -4,7 +4,7 @@ import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
 import { notFound } from '../../../shared/errors/errors.ts';
 import { isId } from '../../../shared/ids.ts';
-import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-view.ts';
+import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
 import type { User } from '../../identity/user.ts';
 
 /** The job with this id, of any owner. */

@@ -1,5 +1,5 @@
 import { isErrorCode, WindlassError } from '../../../shared/errors/errors.ts';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 
 /** The error that a job ended with, as an answer of its own. */
 export function jobError({ error }: Pick<JobSummary, 'error'>): WindlassError {
