@@ -3,7 +3,7 @@ import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } fro
 import { z } from 'zod';
 import { workers } from '../../shared/database/schema.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
-import { readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
+import { readUnsupported } from '../../shared/jobs/payload-versions.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { countWorkers } from './count-workers.ts';
@@ -41,7 +41,7 @@ export async function collectMetrics({
 }: Pick<ApiContext, 'database' | 'metrics' | 'freeSpace' | 'queues'>): Promise<string> {
   const [queues, newer, counts, alive, free, isQueueUp] = await Promise.all([
     readQueueStates(db),
-    readNotUnderstood(db),
+    readUnsupported(db),
     countWorkers(db),
     db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(sql.raw(IS_ALIVE)),
     freeSpace.read().catch(() => undefined),
@@ -59,8 +59,8 @@ export async function collectMetrics({
   else gauges.windlass_storage_free_bytes.set(free);
   // Without a reset a kind that no longer runs, or waits, would keep its last value.
   gauges.windlass_jobs_running.reset();
-  gauges.windlass_jobs_not_understood.reset();
-  for (const { kind, jobs } of newer) gauges.windlass_jobs_not_understood.inc({ kind }, jobs);
+  gauges.windlass_jobs_unsupported.reset();
+  for (const { kind, jobs } of newer) gauges.windlass_jobs_unsupported.inc({ kind }, jobs);
   for (const state of queues) {
     const { queue, depth, oldestSeconds, running, slots } = state;
     gauges.windlass_queue_stuck.set({ queue }, stuck.includes(state) ? 1 : 0);

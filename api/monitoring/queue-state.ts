@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
-import { hasSlot, isSetAside } from '../../shared/jobs/job-conditions.ts';
+import { hasSlot, isParked } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
-import { isUnderstoodInQueue, readUnderstoodByQueue } from '../../shared/jobs/payload-versions.ts';
+import { isSupportedInQueue, readSupportedByQueue } from '../../shared/jobs/payload-versions.ts';
 
 /** Limit on the count of waiting jobs, so that a long queue does not slow the query down. */
 const MAX_COUNTED = 50_000;
@@ -29,9 +29,9 @@ export interface QueueState {
  * was created, or since its `not_before`, which a revoked lease and a yielded slot set.
  */
 export async function readQueueStates(db: Db): Promise<QueueState[]> {
-  const understood = await readUnderstoodByQueue(db);
+  const supported = await readSupportedByQueue(db);
   // Without a worker everything waits for one.
-  const isForWorkers = understood ? isUnderstoodInQueue(understood) : sql`true`;
+  const isForWorkers = supported ? isSupportedInQueue(supported) : sql`true`;
   const ofQueue = sql`from jobs where jobs.queue = q.queue and finished is null and lease_token is null`;
   const most = sql.raw(String(MAX_COUNTED));
   return db.execute<QueueState & Record<string, unknown>>(sql`
@@ -45,7 +45,7 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
         count(*) filter (where since <= now())::int as due,
         coalesce(extract(epoch from now() - min(since) filter (where since <= now())), 0)::float8 as oldest
       from (
-        select case when ${isForWorkers} then greatest(created, not_before) end as since ${ofQueue} and (${isSetAside}) is not true
+        select case when ${isForWorkers} then greatest(created, not_before) end as since ${ofQueue} and (${isParked}) is not true
         order by id limit ${most}
       ) waiting
     ) w

@@ -1,6 +1,6 @@
 import type { Db } from '../../shared/database/connect.ts';
 import { findForeignStore } from '../../shared/installation/store-marker.ts';
-import { describeWaiting, readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
+import { describeUnsupported, readUnsupported } from '../../shared/jobs/payload-versions.ts';
 import {
   QueueRefusal,
   QueueTakesNothing,
@@ -56,7 +56,7 @@ export class ReadinessCheck {
         this.#ask('queue', () => this.#api.queues.check()),
         this.#ask('eviction', () => this.#api.queues.evictionPolicy()),
         this.#ask('work', () => describeWork(db, (performance.now() - this.#began) / 1_000)),
-        this.#ask('waiting', () => readNotUnderstood(db)),
+        this.#ask('waiting', () => readUnsupported(db)),
         this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
       ]);
     const checks = {
@@ -73,7 +73,7 @@ export class ReadinessCheck {
       degraded: [
         ...[checks.queue, checks.work].filter(problem => problem !== null),
         ...(eviction.value ? [describeEviction(eviction.value)] : []),
-        ...(waiting.value ?? []).map(kind => `${describeWaiting(kind)}.`),
+        ...(waiting.value ?? []).map(kind => `${describeUnsupported(kind)}.`),
         ...(shortage.value ? [shortage.value] : []),
       ],
       workers: database.value?.alive ?? null,

@@ -37,10 +37,10 @@ interface Definition {
   rules?: Record<string, z.ZodType>;
   /**
    * Of the payload; 1 unless given. Raise it with a member that a worker must not ignore, and with a form of one that workers
-   * of before refuse or take for another. A job waits for a worker that understands its version.
+   * of before refuse or take for another. A job waits for a worker that supports its version.
    */
   version?: number;
-  /** The lowest version that a payload needs, where workers of before understand most: the previous release does them, too. */
+  /** The lowest version that a payload needs, where workers of before support most: the previous release does them, too. */
   versionOf?(payload: unknown): number;
   result: z.ZodObject;
   /**

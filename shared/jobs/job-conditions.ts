@@ -39,10 +39,13 @@ const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
  */
 const HAS_ENDED = 'num_nonnulls(finished) = 1';
 
-/** No worker understands it, when that was last looked at: nothing else lets a job wait for so long. See set-aside.ts. */
-const IS_SET_ASIDE = `not_before > now() + interval '5 minutes' and not_before <= now() + interval '1 hour'`;
+/** No worker supported it when that was last looked at: nothing else lets a job wait for so long. See park-unsupported.ts. */
+const IS_PARKED = `not_before > now() + interval '5 minutes' and not_before <= now() + interval '1 hour'`;
 
-/** Beyond any pause, that of set-aside.ts being the longest: the clock was set back since. Somebody may hold a job for good. */
+/**
+ * Beyond any pause, that of park-unsupported.ts being the longest: the clock was set back since. Somebody may hold a job for
+ * good.
+ */
 const IS_PAUSED_TOO_FAR = `not_before > now() + interval '61 minutes' and not_before < 'infinity'`;
 
 export const isOpenById = sql.raw(NOT_ENDED);
@@ -52,7 +55,7 @@ export const isWaiting = sql.raw(IS_WAITING);
 export const hasSlot = sql.raw(HAS_SLOT);
 export const isNotLeased = sql.raw(NOT_LEASED);
 export const leavesUnremoved = sql.raw(LEAVES_UNREMOVED);
-export const isSetAside = sql.raw(IS_SET_ASIDE);
+export const isParked = sql.raw(IS_PARKED);
 export const isPausedTooFar = sql.raw(IS_PAUSED_TOO_FAR);
 
 /** How long an ended session keeps its sealed credential, with which its runs and batch jobs are removed from their host. */

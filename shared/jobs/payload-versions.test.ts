@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { JOB_KINDS, JOBS, type JobKind } from './catalog.ts';
-import { UNDERSTOOD, versionNeeded } from './payload-versions.ts';
+import { SUPPORTED_VERSIONS, versionNeeded } from './payload-versions.ts';
 
 const video = { type: 'video/mp4', fps: 25 };
 
@@ -14,7 +14,7 @@ test.each([
 ] as [JobKind, object, object][])(
   'a %s of a form that older workers understand is for them too: %j, not %j',
   (kind, older, newer) => {
-    const newest = UNDERSTOOD[kind] ?? 0;
+    const newest = SUPPORTED_VERSIONS[kind] ?? 0;
     expect(versionNeeded(kind, older)).toBe(newest - 1);
     expect(versionNeeded(kind, newer)).toBe(newest);
   },

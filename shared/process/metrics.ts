@@ -45,7 +45,7 @@ export const API_METRICS = {
     labels: [],
     help: '0 while the server of the queues does not answer this API or takes no entries, so that new work waits; else 1.',
   },
-  windlass_jobs_not_understood: {
+  windlass_jobs_unsupported: {
     type: 'gauge',
     labels: ['kind'],
     help: 'Jobs that wait for a worker of a newer release; absent when none does.',

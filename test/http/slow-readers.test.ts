@@ -12,7 +12,7 @@ import { OutputReader } from '../../api/jobs/streaming/output-reader.ts';
 import { sendOutput } from '../../api/jobs/streaming/send-output.ts';
 import { segments } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import type { JobSummary } from '../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';

@@ -3,7 +3,7 @@ import type { Database } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
 import { lockOf, shareRules } from '../../shared/jobs/fair-share.ts';
 import { HAS_SLOT } from '../../shared/jobs/job-conditions.ts';
-import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { SUPPORTED_VERSIONS } from '../../shared/jobs/payload-versions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
 import { createLog } from '../../shared/process/log.ts';
@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 const startWorker = (id: string, slots: number) =>
   database.sql`insert into workers (id, host, pid, slots, understands, seen)
-    values (${id}, 'host', 1, ${JSON.stringify({ remote: slots })}::jsonb, ${JSON.stringify(UNDERSTOOD)}::jsonb, 'infinity')`;
+    values (${id}, 'host', 1, ${JSON.stringify({ remote: slots })}::jsonb, ${JSON.stringify(SUPPORTED_VERSIONS)}::jsonb, 'infinity')`;
 
 /** Jobs that wait, of which the first is `${name}00`. */
 const wait = (owner: string, count: number, notBefore = 'null') =>

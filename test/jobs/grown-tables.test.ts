@@ -10,7 +10,7 @@ import { newId } from '../../shared/ids.ts';
 import { cancelJob, cancelJobsOf } from '../../shared/jobs/cancel.ts';
 import { HAS_SLOT } from '../../shared/jobs/job-conditions.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { SUPPORTED_VERSIONS } from '../../shared/jobs/payload-versions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
@@ -22,8 +22,8 @@ import { endJobs } from '../../workers/engine/end-jobs.ts';
 import { readLeases, reclaimLeases } from '../../workers/engine/expired-leases.ts';
 import { releaseJob, updateLeasedVisibly } from '../../workers/engine/leased-updates.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
+import { unpark } from '../../workers/engine/park-unsupported.ts';
 import { redispatchUnclaimed } from '../../workers/engine/redispatch-lost-entries.ts';
-import { bringBack } from '../../workers/engine/set-aside.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import { purgeDeletedProjects } from '../../workers/upkeep/deleted-projects.ts';
 import { findClaimedByOpenJobs } from '../../workers/upkeep/object-references.ts';
@@ -72,7 +72,7 @@ describe('on a table that has grown, after statistics that are older', () => {
     await sql`insert into sessions (sid, owner, hostname, username, agent, opened, accessed)
       values (${other}, 'carol', 'host', 'user', true, now(), now() - interval '1 day')`;
     await sql`insert into workers (id, host, pid, slots, understands, seen)
-      values ('w', 'host', 1, ${JSON.stringify({ remote: SLOTS })}::jsonb, ${JSON.stringify(UNDERSTOOD)}::jsonb, 'infinity')`;
+      values ('w', 'host', 1, ${JSON.stringify({ remote: SLOTS })}::jsonb, ${JSON.stringify(SUPPORTED_VERSIONS)}::jsonb, 'infinity')`;
     await sql`analyze`;
     context = {
       config: readConfig({}),
@@ -210,10 +210,10 @@ describe('on a table that has grown, after statistics that are older', () => {
       },
     ],
     [
-      'bring back what came to be understood',
-      // What is set aside, and nothing that has ended.
+      'unpark what came to be supported',
+      // What is parked, and nothing that has ended.
       WAITING + SOME,
-      async () => () => bringBack(database.db, { queue: 'remote', understood: {} }),
+      async () => () => unpark(database.db, { queue: 'remote', supported: {} }),
     ],
     [
       "cancel a session's",

@@ -18,7 +18,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
-import { summaryColumns } from '../../shared/jobs/job-view.ts';
+import { summaryColumns } from '../../shared/jobs/job-record.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { FreeSpace } from '../../shared/storage/free-space.ts';

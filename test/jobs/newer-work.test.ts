@@ -2,7 +2,7 @@ import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
-import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { SUPPORTED_VERSIONS } from '../../shared/jobs/payload-versions.ts';
 import { claimJob } from '../harness/claim-job.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
 import { openStackDatabase, stackDatabaseUrl } from '../harness/databases/database.ts';
@@ -13,7 +13,7 @@ import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** The version of a command's payload in the next release. */
-const NEWER = (UNDERSTOOD.command ?? 0) + 1;
+const NEWER = (SUPPORTED_VERSIONS.command ?? 0) + 1;
 
 // What an API of the next release starts while workers of this one are alive.
 describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
@@ -39,7 +39,7 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
   test('waits, is named, and can be cancelled', { timeout: 120_000 }, async () => {
     const ids = [await insert('future', 1), await insert('command', NEWER)];
     const sid = await openSession(client, sshd);
-    // What is understood passes it.
+    // What is supported passes it.
     for (let i = 0; i < 3; i++)
       expect(await waitForEnd(client, (await launchAsync(client, sid, 'true')).id)).toMatchObject({
         state: 'succeeded',
@@ -109,7 +109,7 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
       const row = await waitFor(
         async () => {
           const epoch = (await read())?.epoch;
-          return claimJob(database.db, { id, epoch }, { worker, understood: { command: NEWER } });
+          return claimJob(database.db, { id, epoch }, { worker, supported: { command: NEWER } });
         },
         { what: 'the newer worker to claim it' },
       );

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { jobs, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { SUPPORTED_VERSIONS } from '../../shared/jobs/payload-versions.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
@@ -19,7 +19,7 @@ test('a job has the same row and the same audit, whether one statement starts it
     .values({ sid, owner: 'u', hostname: 'h', username: 'a', agent: true, ...used });
   const slots = JSON.stringify({ remote: 8 });
   await sql`insert into workers (id, host, pid, slots, understands, seen)
-    values ('w', 'host', 1, ${slots}::jsonb, ${JSON.stringify(UNDERSTOOD)}::jsonb, 'infinity')`;
+    values ('w', 'host', 1, ${slots}::jsonb, ${JSON.stringify(SUPPORTED_VERSIONS)}::jsonb, 'infinity')`;
   const request = (requestId: string) => ({
     kind: 'command' as const,
     payload: { command: 'true' },

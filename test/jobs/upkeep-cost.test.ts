@@ -4,7 +4,7 @@ import { readQueueStates } from '../../api/monitoring/queue-state.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { shareRules } from '../../shared/jobs/fair-share.ts';
-import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { SUPPORTED_VERSIONS } from '../../shared/jobs/payload-versions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
@@ -145,7 +145,7 @@ test('the sweep of finished runs reads only those that may be on their hosts', a
   expect(asked).toEqual(['runs']);
 });
 
-const startWorker = (slots: number, understands = UNDERSTOOD) =>
+const startWorker = (slots: number, understands = SUPPORTED_VERSIONS) =>
   database.db.execute(sql`insert into workers (id, host, pid, slots, understands, seen)
     values ('w', 'h', 1, jsonb_build_object('remote', ${slots}::int), ${JSON.stringify(understands)}::jsonb, 'infinity')`);
 
@@ -159,7 +159,7 @@ test('for the next jobs of many users no more are read than could be picked', as
   const picked: (string | null)[] = [];
   const pick = async () => {
     const [row] = await db.execute<Picked>(
-      pickNext('remote', { ...asked, understood: UNDERSTOOD }),
+      pickNext('remote', { ...asked, supported: SUPPORTED_VERSIONS }),
     );
     picked.push(row?.ids ?? null);
   };
@@ -167,12 +167,12 @@ test('for the next jobs of many users no more are read than could be picked', as
   expect(picked[0]?.split(',')).toHaveLength(32);
 });
 
-test('jobs that no worker understands are set aside until one does, and hide nobody', async () => {
+test('jobs that no worker supports are parked until one does, and hide nobody', async () => {
   const { db } = database;
   const count = 50_100;
   await db.execute(sql`truncate jobs cascade`);
   await startWorker(8);
-  const newer = (UNDERSTOOD.command ?? 0) + 1;
+  const newer = (SUPPORTED_VERSIONS.command ?? 0) + 1;
   await db.execute(sql`insert into jobs (id, kind, queue, owner, payload, payload_version)
     select 'a-' || n, 'command', 'remote', 'ada', '{}'::jsonb, ${newer}::int from generate_series(1, ${count}) n
     union all select 'b', 'command', 'remote', 'ada', '{}', 1 union all select 'c', 'command', 'remote', 'bob', '{}', 1`);
@@ -187,16 +187,16 @@ test('jobs that no worker understands are set aside until one does, and hide nob
   try {
     await dispatch();
     expect(await isDispatched('c')).toBe(true);
-    await waitFor(async () => !(await dispatch()), { what: 'all to be set aside' });
+    await waitFor(async () => !(await dispatch()), { what: 'all to be parked' });
     expect(await isDispatched('b')).toBe(true);
     expect(await rowsRead('jobs', dispatch)).toBeLessThan(FEW);
     const [remote] = (await readQueueStates(db)).filter(({ queue }) => queue === 'remote');
     expect(remote).toMatchObject({ depth: 50_000, due: 2 });
-    const [aside] = await db.execute(sql`select
+    const [parked] = await db.execute(sql`select
       count(*) filter (where not_before > now() + interval '50 minutes')::int as n from jobs`);
-    expect(aside).toEqual({ n: count });
+    expect(parked).toEqual({ n: count });
     await db.execute(sql`delete from workers`);
-    await startWorker(8, { ...UNDERSTOOD, command: newer });
+    await startWorker(8, { ...SUPPORTED_VERSIONS, command: newer });
     const areDue = async () => {
       await dispatch();
       const [row] = await db.execute(
@@ -204,7 +204,7 @@ test('jobs that no worker understands are set aside until one does, and hide nob
       );
       return row?.n === 0;
     };
-    await waitFor(areDue, { what: 'all to be brought back' });
+    await waitFor(areDue, { what: 'all to be unparked' });
     const [held] = await db.execute(
       sql`select count(*)::int as n from jobs where dispatched is not null`,
     );
@@ -248,7 +248,7 @@ test('what waits for longer than any pause is due, and what waits for less not e
     insert into jobs (id, kind, queue, owner, payload, not_before, unreachable_since)
     select id, 'command', 'remote', 'ada', '{}', now() + wait, unreachable from (values
       ('released', interval '2 hours', null), ('unreachable', interval '2 hours 4 seconds', now()),
-      ('aside', interval '1 hour', null), ('paused', interval '1 minute', now()),
+      ('parked', interval '1 hour', null), ('paused', interval '1 minute', now()),
       ('held', 'infinity', null)) each (id, wait, unreachable)`;
   await execute`
     insert into jobs (id, kind, queue, owner, payload, not_before)
@@ -257,5 +257,5 @@ test('what waits for longer than any pause is due, and what waits for less not e
   expect(await rowsRead('jobs', () => endFarPauses({ database }))).toBeLessThan(FEW);
   const due =
     await execute`select id from jobs where owner = 'ada' and not_before <= now() order by id`;
-  expect(due.map(({ id }) => id)).toEqual(['unreachable', 'released']);
+  expect(due.map(({ id }) => id)).toEqual(['released', 'unreachable']);
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { JOB_KINDS, JOBS, type JobKind, requestSchema } from '../../shared/jobs/catalog.ts';
-import { type Understood, versionNeeded } from '../../shared/jobs/payload-versions.ts';
+import { type SupportedVersions, versionNeeded } from '../../shared/jobs/payload-versions.ts';
 import { describeUnless } from '../harness/skip.ts';
 import {
   buildPreviousRelease,
@@ -117,12 +117,13 @@ const CASES = JOB_KINDS.flatMap(kind =>
 
 describeUnless(missingPreviousRelease(), 'payloads of the previous release and this one', () => {
   let previous: Previous;
-  let understood: Understood;
+  let supported: SupportedVersions;
   beforeAll(async () => {
     const folder = join(buildPreviousRelease(), 'shared', 'jobs');
     const read = (name: string) => import(/* @vite-ignore */ join(folder, name));
     previous = (await read('catalog.ts')) as Previous;
-    understood = ((await read('payload-versions.ts')) as { UNDERSTOOD: Understood }).UNDERSTOOD;
+    supported = ((await read('payload-versions.ts')) as { UNDERSTOOD: SupportedVersions })
+      .UNDERSTOOD;
   });
 
   /** What its workers read; a kind that it does not have is left to new ones. */
@@ -149,7 +150,7 @@ describeUnless(missingPreviousRelease(), 'payloads of the previous release and t
     (_, given) => {
       // Also of one that is repeated by an API of this release, whose rules are others.
       const data = JOBS[given.kind].payload.parse(given.payload);
-      if (versionNeeded(given.kind, data) <= (understood[given.kind] ?? 0))
+      if (versionNeeded(given.kind, data) <= (supported[given.kind] ?? 0))
         expect(readBefore(given.kind).safeParse(data)).toEqual({ success: true, data });
     },
   );

@@ -203,7 +203,7 @@ const NAMES: [RegExp, string][] = [
   [/set "state" = case.*"consecutive_losses"/, 'abandons a claim'],
   [/"stdout_bytes" = /, 'stores output'],
   [/set "run_at"/, 'promises to run it (run_at)'],
-  [/set "dispatched" = .*"not_before"/, 'defers what it does not understand'],
+  [/set "dispatched" = .*"not_before"/, 'defers what it does not support'],
   [/set "dispatched"/, 'looks for entries that are not claimed'],
   [/"not_before" = /, 'releases the job'],
   [/delete from "jobs"/, 'removes rows'],

@@ -4,7 +4,11 @@ import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { KINDS_WITH_OWN_STATE } from '../../shared/jobs/catalog.ts';
 import { isNotLeased, kindIsOneOf } from '../../shared/jobs/job-conditions.ts';
-import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/payload-versions.ts';
+import {
+  isSupported,
+  SUPPORTED_VERSIONS,
+  type SupportedVersions,
+} from '../../shared/jobs/payload-versions.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import { anyId, argumentsOf, givenText, setsLockTimeout, withGiven } from './group-statement.ts';
 import { renewedLease } from './leases.ts';
@@ -14,12 +18,12 @@ export type ClaimedRow = JobRow & { ranSeconds: number };
 
 interface Claimant {
   worker: string;
-  understood?: Understood;
+  supported?: SupportedVersions;
 }
 
 /**
  * Claims different jobs by compare-and-set and renews this worker's lease. Returns, for each entry, undefined if the job has
- * ended or is claimed, or the entry is outdated or not understood.
+ * ended or is claimed, or the entry is outdated or not supported.
  *
  * The commit does not wait for the disk: an effect outside the database needs a later durable commit under this claim
  * first (decision 21). A locked job fails after a second, because the worker's lease is locked meanwhile.
@@ -27,9 +31,9 @@ interface Claimant {
 export async function claimJobs(
   db: Db,
   entries: (QueueEntry & { token: string })[],
-  { worker, understood = UNDERSTOOD }: Claimant,
+  { worker, supported = SUPPORTED_VERSIONS }: Claimant,
 ): Promise<(ClaimedRow | undefined)[]> {
-  const values = { worker, understood: JSON.stringify(understood) };
+  const values = { worker, supported: JSON.stringify(supported) };
   const rows = await writeClaims(db).execute({
     ...argumentsOf(entries, '1s'),
     ...values,
@@ -58,7 +62,7 @@ const writeClaims = prepareOnce(db => {
         sql`${jobs.id} = ${anyId}`,
         sql`${jobs.epoch} = (${givenText('epoch')})::int`,
         isNotLeased,
-        isUnderstood(sql`${sql.placeholder('understood')}::jsonb`),
+        isSupported(sql`${sql.placeholder('supported')}::jsonb`),
         // The worker's lease is locked before the jobs, as in reclaiming.
         exists(db.select({ worker: lease.worker }).from(lease)),
         sql`set_config('synchronous_commit', 'off', true) = 'off'`,
@@ -72,8 +76,8 @@ const writeClaims = prepareOnce(db => {
     .prepare('claim_jobs');
 });
 
-/** Requeues, a second later, a job whose payload version this worker does not understand: a newer worker may get it. */
-export async function deferNotUnderstood(db: Db, { id, epoch }: QueueEntry): Promise<void> {
+/** Requeues, a second later, a job whose payload version this worker does not support: a newer worker may get it. */
+export async function deferUnsupported(db: Db, { id, epoch }: QueueEntry): Promise<void> {
   await db
     .update(jobs)
     .set({ dispatched: null, notBefore: sql`now() + interval '1 second'` })
@@ -82,7 +86,7 @@ export async function deferNotUnderstood(db: Db, { id, epoch }: QueueEntry): Pro
         eq(jobs.id, id),
         eq(jobs.epoch, epoch),
         isNotLeased,
-        sql`not ${isUnderstood(sql`${JSON.stringify(UNDERSTOOD)}::jsonb`)}`,
+        sql`not ${isSupported(sql`${JSON.stringify(SUPPORTED_VERSIONS)}::jsonb`)}`,
       ),
     );
 }

@@ -13,13 +13,13 @@ import {
 import { HAS_SLOT, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';
 import type { WorkerContext } from '../context.ts';
+import { type QueueSupport, readSupported, updateParked } from './park-unsupported.ts';
 import { type Picked, pickNext } from './pick-next.ts';
-import { readUnderstood, tendToNewer, type Understanding } from './set-aside.ts';
 
 type Context = Pick<WorkerContext, 'config' | 'database' | 'queues' | 'log'>;
 
 /** Whose turn it is in a queue. Starts anew in another dispatcher process. */
-export interface QueueTurn extends Understanding {
+export interface QueueTurn extends QueueSupport {
   /** The last user who was given a slot. */
   last: string;
 }
@@ -41,7 +41,7 @@ export async function dispatchWaiting(context: Context, turn: QueueTurn): Promis
         const why = 'the queue is unavailable; its entries are dispatched again later';
         context.log.warn({ err, queue, count }, why);
       });
-    const isMoreLeft = await tendToNewer(context.database.db, turn, hidden);
+    const isMoreLeft = await updateParked(context.database.db, turn, hidden);
     if (count === 0 || wants !== 'share') return isMoreLeft || wants !== 'none';
   }
 }
@@ -60,7 +60,7 @@ interface Given {
   entries: QueueEntry[];
   /** What the remaining jobs wait for: free slots, or a larger share, which a user may get once no other waits. */
   wants: 'slots' | 'share' | 'none';
-  /** Owners of jobs that no worker understands, before others. */
+  /** Owners of jobs that no worker supports, before others. */
   hidden: string[];
 }
 
@@ -77,12 +77,12 @@ async function giveSlots(tx: Tx, turn: QueueTurn, limitShare: number): Promise<G
   const free = slots - held;
   if (free <= 0) return { entries: [], wants: 'slots', hidden: [] };
   const rules = shareRules(slots, limitShare);
-  const understood = await readUnderstood(tx, turn);
+  const supported = await readSupported(tx, turn);
   // The last of them was lost just now.
-  if (!understood) return { entries: [], wants: 'slots', hidden: [] };
+  if (!supported) return { entries: [], wants: 'slots', hidden: [] };
   const isTurnOfUnreachable = Math.random() < TURNS_OF_UNREACHABLE;
   const [picked] = await tx.execute<Picked>(
-    pickNext(queue, { free, rules, after, isTurnOfUnreachable, understood }),
+    pickNext(queue, { free, rules, after, isTurnOfUnreachable, supported }),
   );
   const { ids, last, due = 0, owners = 0 } = picked ?? {};
   const hidden = picked?.hidden ?? [];

@@ -6,8 +6,8 @@ import { dispatchWaiting } from './dispatch-waiting.ts';
 import { giveUpDispatcherLock, takeDispatcherLock } from './dispatcher-lock.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
 import { SILENT_TICKS, SilentWorkers } from './expired-leases.ts';
-import { warnOfNotUnderstood } from './newer-payloads.ts';
 import { redispatchUnclaimed } from './redispatch-lost-entries.ts';
+import { warnOfUnsupported } from './warn-of-unsupported.ts';
 
 const TICK_MS = 1_000;
 
@@ -31,7 +31,7 @@ export async function runDispatcher(
       return [queue, new Step(`waiting, ${queue}`, log, () => dispatchWaiting(context, turns))];
     }),
   );
-  const others = new Step('not understood', log, warnOfNotUnderstood(context));
+  const others = new Step('unsupported jobs', log, warnOfUnsupported(context));
   const steps = [
     new Step('stuck transactions', log, () => silent.endStuckTransactions(context)),
     new Step('expired leases', log, () => silent.reclaimExpiredLeases(context)),

@@ -3,7 +3,7 @@ import { eq, sql } from 'drizzle-orm';
 import { failureLevel } from '../../shared/database/failure-level.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
-import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { SUPPORTED_VERSIONS } from '../../shared/jobs/payload-versions.ts';
 import { RELEASE } from '../../shared/process/release.ts';
 import { keyIds } from '../../shared/secrets/secrets.ts';
 import type { WorkerContext } from '../context.ts';
@@ -37,7 +37,7 @@ export async function startHeartbeat(
         slots,
         upkeep,
         metrics,
-        understands: UNDERSTOOD,
+        supports: SUPPORTED_VERSIONS,
         release: RELEASE,
         sealKeys,
       })

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
 import { OF_ACTIVE_WORKERS, quote, type ShareRules } from '../../shared/jobs/fair-share.ts';
 import { DUE, hasSlot, isWaiting } from '../../shared/jobs/job-conditions.ts';
-import { isUnderstood, type Understood } from '../../shared/jobs/payload-versions.ts';
+import { isSupported, type SupportedVersions } from '../../shared/jobs/payload-versions.ts';
 
 export interface Picked extends Record<string, unknown> {
   /** In the order of their turns, separated by commas; null: none. */
@@ -13,11 +13,11 @@ export interface Picked extends Record<string, unknown> {
   due: number;
   /** The number of owners of due jobs. */
   owners: number;
-  /** Some owners before whose other jobs stand some that no worker understands: see set-aside.ts. */
+  /** Some owners before whose other jobs stand some that no worker supports: see park-unsupported.ts. */
   hidden: string[] | null;
 }
 
-/** So many jobs that no worker understands are looked past for the first of an owner. */
+/** So many jobs that no worker supports are looked past for the first of an owner. */
 const LOOKED_PAST = 16;
 const MAX_HIDDEN = 10;
 
@@ -37,8 +37,8 @@ const literal = (value: string | number) =>
  * from there. `isTurnOfUnreachable`: jobs of hosts that are unreachable come before new ones.
  *
  * Of each owner the first job is looked for. Before the nth of these owners in turn come n - 1 jobs of others, so that of
- * its own only the first free - n + 1 can be picked, and no more are read, by index. What a worker understands is no part of
- * that: jobs that none understands hide what is behind them until they are set aside.
+ * its own only the first free - n + 1 can be picked, and no more are read, by index. What a worker supports is no part of
+ * that: jobs that none supports hide what is behind them until they are parked.
  *
  * Has no parameters, so that it is planned each time: a plan cached for a small table would sort all waiting jobs.
  */
@@ -49,17 +49,17 @@ export function pickNext(
     rules: ShareRules;
     after: string;
     isTurnOfUnreachable: boolean;
-    understood: Understood;
+    supported: SupportedVersions;
   },
 ): SQL {
   const { share, half, reserve } = given.rules;
   const free = literal(given.free);
   const ofQueue = sql`from jobs where queue = ${sql.raw(quote(queue))}`;
   const waiting = sql`${ofQueue} and ${isWaiting}`;
-  const canBeDone = isUnderstood(sql`${literal(JSON.stringify(given.understood))}::jsonb`);
+  const canBeDone = isSupported(sql`${literal(JSON.stringify(given.supported))}::jsonb`);
   /** The first due jobs of one sort, of the owner in `whose`. */
   const first = (most: SQL, sort: number, which: string) => sql`
-    (select ${literal(sort)} as sort, not_before, id, ${canBeDone} as understood
+    (select ${literal(sort)} as sort, not_before, id, ${canBeDone} as supported
       ${waiting} and owner = whose.owner and ${sql.raw(which)} order by not_before, id limit ${most})`;
   const firstOfAll = (most: SQL) => sql`
     ${first(most, SORT.released, DUE.released)}
@@ -78,20 +78,20 @@ export function pickNext(
       -- How many slots each has.
       select owner, count(*) as slots ${ofQueue} and ${hasSlot} and ${sql.raw(OF_ACTIVE_WORKERS)} group by owner
     ), first_of_owner as (
-      -- Whether one of an owner's first due jobs is understood; null: none is due.
+      -- Whether one of an owner's first due jobs is supported; null: none is due.
       select whose.owner, coalesce(held.slots, 0) as slots, coalesce(
-        (select true from (${firstOfAll(literal(LOOKED_PAST))}) due where understood limit 1),
-        (select false from (${firstOfAll(literal(1))}) due limit 1)) as understood
+        (select true from (${firstOfAll(literal(LOOKED_PAST))}) due where supported limit 1),
+        (select false from (${firstOfAll(literal(1))}) due limit 1)) as supported
       from owners whose left join held on held.owner = whose.owner where whose.owner is not null
     ), owners_in_turn as (
       -- How many jobs of each can be picked, after those of the owners before.
       select owner, slots, ${free} - row_number() over (order by slots, owner <= ${literal(given.after)}, owner) + 1 as most_pickable
-      from first_of_owner where understood
+      from first_of_owner where supported
     ), ready as (
       -- These jobs; the turn of each is how many slots its owner then has.
-      select whose.owner, next.id, next.understood, whose.slots + next.place as turn
+      select whose.owner, next.id, next.supported, whose.slots + next.place as turn
       from owners_in_turn whose cross join lateral (
-        select id, understood, row_number() over (order by understood desc, sort, not_before, id) as place
+        select id, supported, row_number() over (order by supported desc, sort, not_before, id) as place
         from (${firstOfAll(sql`greatest(whose.most_pickable, 0)`)}) due
       ) next
       where whose.most_pickable > 0
@@ -100,7 +100,7 @@ export function pickNext(
       select id, owner, turn,
         row_number() over (order by turn, owner <= ${literal(given.after)}, owner, id) as place
       from ready
-      where understood and (turn <= ${literal(share)} or (select count(*) from owners_in_turn) = 1)
+      where supported and (turn <= ${literal(share)} or (select count(*) from owners_in_turn) = 1)
     ), picked as (
       -- For the free slots, of which the reserve is for owners that have few.
       select id, owner, place from in_turn
@@ -108,10 +108,10 @@ export function pickNext(
     )
     select string_agg(id, ',' order by place) as ids,
       (array_agg(owner order by place desc))[1] as last,
-      (select count(*)::int from ready where understood) as due,
+      (select count(*)::int from ready where supported) as due,
       (select count(*)::int from owners_in_turn) as owners,
       (select json_agg(owner) from (
-        select owner from first_of_owner where not understood union select owner from ready where not understood
+        select owner from first_of_owner where not supported union select owner from ready where not supported
         limit ${literal(MAX_HIDDEN)}) hiding) as hidden
     from picked`;
 }

@@ -1,5 +1,5 @@
 import { type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
-import { NOT_UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { UNSUPPORTED } from '../../shared/jobs/payload-versions.ts';
 import type { AttemptContext } from '../context.ts';
 import { ReleaseJob } from './release-job.ts';
 
@@ -7,7 +7,7 @@ import { ReleaseJob } from './release-job.ts';
 const RETRY_SECONDS = 10;
 
 /**
- * The payload of a claimed job. A job whose payload is not understood waits, as those of a newer release do: its work may
+ * The payload of a claimed job. A job whose payload is not supported waits, as those of a newer release do: its work may
  * have begun, and whatever ends the row would end that on its host too.
  */
 export async function readPayload(
@@ -18,9 +18,9 @@ export async function readPayload(
   const read = jobDefinition(kind).payload.safeParse(job.payload);
   if (!read.success) {
     signal.throwIfAborted();
-    log.warn({ err: read.error }, 'the payload of a job is not understood: the job waits');
-    throw new ReleaseJob(NOT_UNDERSTOOD, RETRY_SECONDS, { message: NOT_UNDERSTOOD });
+    log.warn({ err: read.error }, 'the payload of a job is not supported: the job waits');
+    throw new ReleaseJob(UNSUPPORTED, RETRY_SECONDS, { message: UNSUPPORTED });
   }
-  if (job.message === NOT_UNDERSTOOD) await context.updateVisibly({ message: null });
+  if (job.message === UNSUPPORTED) await context.updateVisibly({ message: null });
   return read.data as Payload<JobKind>;
 }

@@ -6,7 +6,7 @@ import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { Handler, WorkerContext } from '../context.ts';
 import { Attempt } from './attempt.ts';
 import type { Claim } from './claim.ts';
-import { deferNotUnderstood } from './claim-jobs.ts';
+import { deferUnsupported } from './claim-jobs.ts';
 import { JobSignals } from './job-signals.ts';
 
 /** Claims the job that a queue entry names and runs it; false where it could not be claimed or had ended. Never throws. */
@@ -24,7 +24,7 @@ export async function runJob(
     return undefined;
   });
   if (!row) {
-    const deferred = deferNotUnderstood(worker.database.db, entry);
+    const deferred = deferUnsupported(worker.database.db, entry);
     await writeOrLog(worker.log, 'deferring a job of a newer release', deferred);
     return false;
   }

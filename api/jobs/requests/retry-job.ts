@@ -3,7 +3,7 @@ import { jobs } from '../../../shared/database/schema.ts';
 import { conflict } from '../../../shared/errors/errors.ts';
 import { isJobKind, jobDefinition } from '../../../shared/jobs/catalog.ts';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
-import { UNDERSTOOD } from '../../../shared/jobs/payload-versions.ts';
+import { SUPPORTED_VERSIONS } from '../../../shared/jobs/payload-versions.ts';
 import type { ApiContext } from '../../context.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { lockProjectForShare } from '../../projects/access.ts';
@@ -35,7 +35,7 @@ export function retryJob(
     if (!same) throw unknownJob();
     const { success } = jobDefinition(kind).payload.safeParse(same.payload);
     // Members that this release does not know would be left out (decision 32).
-    if (!success || same.version > (UNDERSTOOD[kind] ?? 0)) throw fromNewerRelease();
+    if (!success || same.version > (SUPPORTED_VERSIONS[kind] ?? 0)) throw fromNewerRelease();
     return {
       kind,
       payload: same.payload,

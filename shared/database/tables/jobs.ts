@@ -292,7 +292,7 @@ export const workers = pgTable('workers', {
   pid: integer().notNull(),
   slots: jsonb().$type<Record<string, number>>().notNull(),
   /** See payload-versions.ts. */
-  understands: jsonb().$type<Record<string, number>>(),
+  supports: jsonb('understands').$type<Record<string, number>>(),
   /** An administrator's wish: it takes no more jobs. */
   draining: boolean().notNull().default(false),
   /** Of its program. */

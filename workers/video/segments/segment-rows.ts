@@ -2,7 +2,7 @@ import { and, eq, ne, type SQL, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../../shared/database/connect.ts';
 import { jobs, videoSegments } from '../../../shared/database/schema.ts';
 import { newId } from '../../../shared/ids.ts';
-import { isUnderstood, UNDERSTOOD } from '../../../shared/jobs/payload-versions.ts';
+import { isSupported, SUPPORTED_VERSIONS } from '../../../shared/jobs/payload-versions.ts';
 import { scheduleDeletion } from '../../../shared/storage/pending-deletions.ts';
 import { keyFrameEvery } from '../plan-stills.ts';
 import { chooseSplit } from './choose-split.ts';
@@ -151,7 +151,7 @@ export function takeSegment(db: Db, options: TakeOptions): Promise<TakenSegment 
 function takable({ attempt, ffmpeg }: TakeOptions): SQL {
   const ofWhich = attempt
     ? sql`s.job = ${attempt.job} and s.attempt = ${attempt.token}`
-    : sql`not s.refused and j.cancel_requested is null and ${isUnderstood(sql`${JSON.stringify(UNDERSTOOD)}::jsonb`)}`;
+    : sql`not s.refused and j.cancel_requested is null and ${isSupported(sql`${JSON.stringify(SUPPORTED_VERSIONS)}::jsonb`)}`;
   return sql`from video_segments s join jobs j on j.id = s.job and j.lease_token = s.attempt
     where num_nonnulls(j.finished) = 0 and s.finished is null and s.ffmpeg = ${ffmpeg} and ${ofWhich}`;
 }
