@@ -21,7 +21,6 @@ const ENTRIES = [
   /^scripts\/dev\/preloaded-up\.ts$/,
   /^bench\/(core\/worker|upload\/peer)\.ts$/,
   /-(thread|child)\.ts$/,
-  /^workers\/parsers\/formats\/[^/]+\.ts$/,
   /^workers\/parsers\/child\.ts$/,
   // Another user has to be able to read it.
   /^workers\/sandbox\/confine\.ts$/,

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
-import { readFile } from '../../workers/parsers/formats/read-file.ts';
+import { readFile } from '../../workers/parsers/read-file.ts';
 import { parseTable } from '../harness/clients/parsed-table.ts';
 import { parseConfined } from '../harness/files/hostile-files.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';

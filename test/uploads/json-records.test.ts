@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { isExact } from '../../api/tables/encode-value.ts';
 import { findProgram } from '../../scripts/programs.ts';
-import { readFile } from '../../workers/parsers/formats/read-file.ts';
+import { readFile } from '../../workers/parsers/read-file.ts';
 import { parseTable } from '../harness/clients/parsed-table.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 

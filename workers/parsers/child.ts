@@ -3,7 +3,7 @@
  * of its standard input, and so with its worker.
  */
 import { raiseOomScore } from '../sandbox/oom-score.ts';
-import { readFile } from './formats/read-file.ts';
+import { readFile } from './read-file.ts';
 import { classifyError, hadMost } from './table/duckdb.ts';
 import { makeView } from './table/make-view.ts';
 import { type TableAnswer, TableError, type TableRequest } from './table/protocol.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FileParserName, PARSERS } from '../../../shared/uploads/parsers.ts';
-import { readFile } from '../../../workers/parsers/formats/read-file.ts';
+import { readFile } from '../../../workers/parsers/read-file.ts';
 import type { MadeFile } from '../../../workers/parsers/table/protocol.ts';
 import { readColumns } from './parsed-table.ts';
 

@@ -2,6 +2,7 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findParserOf, PARSERS, type ParserParameters } from '../../../shared/uploads/parsers.ts';
 import { boundExpansion, largestExpansion } from '../expand/bound-expansion.ts';
+import { readFile } from '../read-file.ts';
 import {
   type FileRequest,
   type MadeFile,
@@ -10,7 +11,6 @@ import {
   type TableProblem,
 } from '../table/protocol.ts';
 import { inMember, type Member, openZip } from '../zip/open-zip.ts';
-import { readFile } from './read-file.ts';
 
 /**
  * Converts each file of an archive by the parser of its name, or keeps it as it is. Inner archives are kept, because

@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
-import { type FileParserName, isParserName, PARSERS } from '../../../shared/uploads/parsers.ts';
-import { encodingOfMark, looksLikeUtf16 } from '../csv/decode-text.ts';
-import { TableError } from '../table/protocol.ts';
+import { type FileParserName, isParserName, PARSERS } from '../../shared/uploads/parsers.ts';
+import { encodingOfMark, looksLikeUtf16 } from './csv/decode-text.ts';
 import { recognizeFile } from './file-kind.ts';
+import { TableError } from './table/protocol.ts';
 
 /** Includes the user block of any HDF5 file seen so far. */
 const HEAD_BYTES = 65_536 + 8;
