@@ -116,7 +116,7 @@ async function requireOwnStore({ folder, objects }: RestoreOptions): Promise<num
 /** A store without a marker may hold what an interrupted restore has put there, and nothing else. */
 async function requireKnownObjects(folder: string, objects: ObjectStore) {
   let known: Set<string> | undefined;
-  for await (const key of listObjects(objects)) {
+  for await (const { key } of listObjects(objects)) {
     known ??= await readObjectNames(folder);
     if (!known.has(objectFile(key)))
       throw new CommandError('The object store holds objects that are not in the backup.', {
@@ -129,7 +129,7 @@ async function requireKnownObjects(folder: string, objects: ObjectStore) {
 async function countOthers(folder: string, objects: ObjectStore): Promise<number> {
   const known = await readObjectNames(folder);
   let others = 0;
-  for await (const key of listObjects(objects)) if (!known.has(objectFile(key))) others++;
+  for await (const { key } of listObjects(objects)) if (!known.has(objectFile(key))) others++;
   return others;
 }
 

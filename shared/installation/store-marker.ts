@@ -4,7 +4,7 @@ import type { Db } from '../database/connect.ts';
 import { installation } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
 import { OBJECT_PREFIXES } from '../jobs/object-keys.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
+import type { ObjectStore, StoredObject } from '../storage/object-store.ts';
 
 /** Under this key a store has the id of the installation whose objects it holds. */
 export const MARKER = 'installation';
@@ -93,9 +93,9 @@ async function holdsObjects(objects: ObjectStore): Promise<boolean> {
   return false;
 }
 
-/** The keys of all that Windlass stores: a bucket may hold other things, too. */
-export async function* listObjects(objects: ObjectStore): AsyncGenerator<string> {
-  for (const prefix of OBJECT_PREFIXES) for await (const { key } of objects.list(prefix)) yield key;
+/** All that Windlass stores: a bucket may hold other things, too. */
+export async function* listObjects(objects: ObjectStore): AsyncGenerator<StoredObject> {
+  for (const prefix of OBJECT_PREFIXES) yield* objects.list(prefix);
 }
 
 /** Some of the objects that rows refer to for as long as they are there. */

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { textArray } from '../../shared/database/any-of.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
+import { writeTexts } from '../../shared/database/text-arrays.ts';
 
 /** A row that is locked for longer makes the jobs of its group be written one by one. */
 const GROUP_LOCK_TIMEOUT = '200ms';
@@ -11,7 +11,7 @@ const GROUP_LOCK_TIMEOUT = '200ms';
  * row's lock.
  */
 export const argumentsOf = (items: { id: string }[], lockTimeout = '0') => ({
-  ids: textArray(items.map(({ id }) => id)),
+  ids: writeTexts(items.map(({ id }) => id)),
   given: JSON.stringify(Object.fromEntries(items.map(item => [item.id, item]))),
   lockTimeout: items.length > 1 ? GROUP_LOCK_TIMEOUT : lockTimeout,
 });

@@ -9,14 +9,11 @@ import type { Ask } from './authentication.ts';
 import { dial } from './dial.ts';
 import { dialThrough } from './dial-through.ts';
 import { namingHop } from './hop-errors.ts';
-import type { Transport } from './limit-login.ts';
+import { CONNECTION_LIMITS, type Transport } from './limit-login.ts';
 import { type Connection, logIn } from './log-in.ts';
 import type { LoginGuard } from './login-refusals.ts';
 import { resolveHost } from './resolve-host.ts';
 import { SeenCertificates } from './trusted-keys.ts';
-
-/** For each hop: TCP, then the key exchange and the login, for which sshd itself allows 120 s. */
-const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
 
 /** Logs in at the last of these hops when that may be tried, unless the signal is aborted. */
 export type TryLogin = (
@@ -43,7 +40,7 @@ export interface Target {
   ask?: Ask;
   attempt?: TryLogin;
   guard?: Guard;
-  limits?: typeof LIMITS;
+  limits?: typeof CONNECTION_LIMITS;
   algorithms?: SshAlgorithms;
   /** What hosts have shown before. */
   seen?: SeenCertificates;
@@ -55,7 +52,14 @@ export interface Target {
  * several hosts the detail names the one.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
-  const { limits = LIMITS, attempt = attemptAtOnce, ask, algorithms, guard, ...given } = target;
+  const {
+    limits = CONNECTION_LIMITS,
+    attempt = attemptAtOnce,
+    ask,
+    algorithms,
+    guard,
+    ...given
+  } = target;
   const { seen = new SeenCertificates() } = given;
   // A copy: what is checked is what is connected to.
   const hops = structuredClone(target.hops);

@@ -4,14 +4,13 @@ import { abortable } from '../../shared/process/abort.ts';
 import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh/algorithms.ts';
 import { keyLine } from '../../shared/ssh/keys.ts';
 import { dial, unreachable } from './dial.ts';
-import type { Transport } from './limit-login.ts';
+import { CONNECTION_LIMITS, type Transport } from './limit-login.ts';
 import { toLoginError } from './login-errors.ts';
 import { offer, openConnection } from './open-connection.ts';
 import { resolveHost } from './resolve-host.ts';
 
 /** For all of a scan. */
 const SCAN_MS = 60_000;
-const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
 /** One algorithm for each type of host key. */
 const KEY_TYPES = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const;
 
@@ -29,7 +28,8 @@ export async function scanHostKeys(
   const found = new Set<string>();
   try {
     const address = await abortable(resolveHost(host), signal);
-    const reach = () => dial({ address, port: host.port, timeoutMs: LIMITS.connectMs }, signal);
+    const reach = () =>
+      dial({ address, port: host.port, timeoutMs: CONNECTION_LIMITS.connectMs }, signal);
     for await (const key of showKeys({ host, reach, algorithms }, signal)) found.add(keyLine(key));
   } catch (error) {
     if (outer.aborted || !timeout.aborted) throw error;
@@ -70,7 +70,7 @@ async function showKey(
   const transport = await reach();
   const options: ssh2.ConnectConfig = {
     username: 'nobody',
-    readyTimeout: LIMITS.loginMs,
+    readyTimeout: CONNECTION_LIMITS.loginMs,
     algorithms: offer([keyType], algorithms),
     hostVerifier: (key: Buffer) => {
       shown = key;

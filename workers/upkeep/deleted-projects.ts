@@ -101,7 +101,7 @@ type Batch<T> = (tx: Tx, what: T) => Promise<number>;
 const OF_MODELS: Batch<string[]>[] = [
   async (tx, mids) => {
     const ofModels = sql`${artifacts.model} = ${anyOf(mids)}`;
-    const removed = await removeRows(tx, artifacts, ofModels, artifacts.object);
+    const removed = await removeBatch(tx, artifacts, ofModels, artifacts.object);
     const objects = removed.filter(object => object !== null);
     const itsViews = await tx
       .delete(views)
@@ -117,33 +117,34 @@ const OF_MODELS: Batch<string[]>[] = [
       .where(sql`${uploads.model} = ${anyOf(mids)}`)
       .limit(BATCH);
     const uids = anyOf(some.map(row => row.uid));
-    const objects = await removeRows(tx, parts, sql`${parts.upload} = ${uids}`, parts.object);
+    const objects = await removeBatch(tx, parts, sql`${parts.upload} = ${uids}`, parts.object);
     await scheduleDeletion(tx, objects);
     if (objects.length === BATCH) return BATCH;
     const itsParts = tx.select().from(parts).where(eq(parts.upload, uploads.uid));
     const isEmpty = and(sql`${uploads.uid} = ${uids}`, notExists(itsParts));
-    return (await removeRows(tx, uploads, isEmpty)).length;
+    return (await removeBatch(tx, uploads, isEmpty)).length;
   },
   async (tx, mids) => {
     const itsArtifacts = tx.select().from(artifacts).where(eq(artifacts.model, models.mid));
     const itsUploads = tx.select().from(uploads).where(eq(uploads.model, models.mid));
     const isEmpty = and(notExists(itsArtifacts), notExists(itsUploads));
-    return (await removeRows(tx, models, and(sql`${models.mid} = ${anyOf(mids)}`, isEmpty))).length;
+    return (await removeBatch(tx, models, and(sql`${models.mid} = ${anyOf(mids)}`, isEmpty)))
+      .length;
   },
 ];
 
 const OF_PROJECT: Batch<string>[] = [
   async (tx, pid) => {
     const ofProject = eq(cacheEntries.project, pid);
-    const objects = await removeRows(tx, cacheEntries, ofProject, cacheEntries.object);
+    const objects = await removeBatch(tx, cacheEntries, ofProject, cacheEntries.object);
     await scheduleDeletion(tx, objects);
     return objects.length;
   },
-  async (tx, pid) => (await removeRows(tx, bookmarks, eq(bookmarks.project, pid))).length,
+  async (tx, pid) => (await removeBatch(tx, bookmarks, eq(bookmarks.project, pid))).length,
 ];
 
 /** Removes a batch of rows, skipping those that another transaction has locked; returns their objects. */
-async function removeRows(
+async function removeBatch(
   tx: Tx,
   table: PgTable,
   where: SQL | undefined,

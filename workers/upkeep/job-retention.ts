@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { textArray } from '../../shared/database/any-of.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { chunks, jobs, pendingDeletions } from '../../shared/database/schema.ts';
+import { writeTexts } from '../../shared/database/text-arrays.ts';
 import { tryLock } from '../../shared/database/try-lock.ts';
 import { hasEnded } from '../../shared/jobs/job-conditions.ts';
 import { isOnItsHost, removeJobs } from '../../shared/jobs/remove-jobs.ts';
@@ -102,7 +102,7 @@ async function countChunks(tx: Tx, ids: string[]): Promise<Map<string, number>> 
   const most = BATCH_ROWS + 1;
   const rows = await tx.execute<{ id: string; n: number }>(sql`
     select id, count(*)::int as n from (
-      select given.id from unnest(${textArray(ids)}::text[]) with ordinality as given(id, place)
+      select given.id from unnest(${writeTexts(ids)}::text[]) with ordinality as given(id, place)
       cross join lateral (select from ${chunks} where ${chunks.job} = given.id limit ${most}) found
       limit ${most}
     ) counted group by id`);

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { pendingDeletions } from '../../shared/database/schema.ts';
-import { findForeignStore } from '../../shared/installation/store-marker.ts';
-import { OBJECT_PREFIXES } from '../../shared/jobs/object-keys.ts';
+import { findForeignStore, listObjects } from '../../shared/installation/store-marker.ts';
 import type { StoredObject } from '../../shared/storage/object-store.ts';
 import type { WorkerContext } from '../context.ts';
 import { isUnavailable } from '../engine/retry.ts';
@@ -64,7 +63,7 @@ export class OrphanCollector {
 
   /** Returns true at the end of the pass. */
   async #markNext(): Promise<boolean> {
-    this.#list ??= listAll(this.#context)[Symbol.asyncIterator]();
+    this.#list ??= listObjects(this.#context.objects)[Symbol.asyncIterator]();
     let batch: string[] = [];
     for (let seen = 0; seen < PER_RUN; seen++) {
       const { done, value } = await this.#list.next();
@@ -102,8 +101,4 @@ export class OrphanCollector {
       .onConflictDoNothing();
     this.#context.log.info({ count: orphans.length }, 'orphaned objects will be removed');
   }
-}
-
-async function* listAll({ objects }: Context): AsyncGenerator<StoredObject> {
-  for (const prefix of OBJECT_PREFIXES) yield* objects.list(prefix);
 }

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
-import { textArray } from '../../../shared/database/any-of.ts';
 import type { Database } from '../../../shared/database/connect.ts';
 import { failureLevel } from '../../../shared/database/failure-level.ts';
 import type { Notifications } from '../../../shared/database/notifications.ts';
 import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
+import { writeTexts } from '../../../shared/database/text-arrays.ts';
 import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
 import { DATABASE_DEADLINE, withDeadline } from '../../../shared/process/deadline.ts';
 import type { Logger } from '../../../shared/process/log.ts';
@@ -147,7 +147,7 @@ export class JobWatch {
 
   async #read(ids: string[]): Promise<void> {
     const rows = await withDeadline(DATABASE_DEADLINE, () =>
-      selectJobs(this.#database.db).execute({ ids: textArray(ids) }),
+      selectJobs(this.#database.db).execute({ ids: writeTexts(ids) }),
     );
     const found = new Map(rows.map(row => [row.id, row]));
     for (const id of ids) {
