@@ -2189,6 +2189,18 @@ export interface components {
         };
         /**
          * @example {
+         *       "address": "lab.example.org"
+         *     }
+         */
+        HostEndpoint: {
+            address: string;
+            /** @default 22 */
+            port?: number;
+            /** @default false */
+            private?: boolean;
+        };
+        /**
+         * @example {
          *       "keys": [
          *         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIFIqPGFQ1XV3CiF7lZEcyeUiqi2rBg4FW0f0qSsYk2r"
          *       ],
@@ -2228,18 +2240,6 @@ export interface components {
         HostPage: {
             items: (components["schemas"]["Host"] | components["schemas"]["HostName"])[];
             next: string | null;
-        };
-        /**
-         * @example {
-         *       "address": "lab.example.org"
-         *     }
-         */
-        HostEndpoint: {
-            address: string;
-            /** @default 22 */
-            port?: number;
-            /** @default false */
-            private?: boolean;
         };
         /**
          * @example {
