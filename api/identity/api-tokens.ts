@@ -64,10 +64,7 @@ async function recordUse({ database, log }: Context, token: string): Promise<voi
   await writeOrLog(log, 'recording the use of a token', use);
 }
 
-/**
- * The token's user. One query, two for the first use in an hour, and no cache, so that every process sees the token's
- * end at once.
- */
+/** The token's user, by one query, or two for the first use in an hour. CredentialCache keeps the answer for half a second. */
 export async function findToken(
   context: Context,
   token: string,
