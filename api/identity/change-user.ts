@@ -70,7 +70,6 @@ async function make(api: ApiContext, change: Change): Promise<Account> {
     throw providerDecides(name);
   if (password !== undefined && isOwn) {
     await checkCurrent(api.passwords, change);
-    api.passwordChanges.count(name, credentialOf(change));
     api.credentialRates.countPassword(name);
   }
   const passwordHash = password && (await api.passwords.hash(password, partyOf({ req, res })));

@@ -1,17 +1,12 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { CountsPerSecond } from '../concurrency/counts-per-second.ts';
 import { Floods } from '../concurrency/floods.ts';
 
-/** Limit on the changes of one user in one second, in one process; each costs two hashes, of the old and of the new password. */
-const CHANGES = 2;
-
 /**
- * Changes of the own password, one at a time of each credential: each costs two hashes and four look-ups. A credential
- * that goes on after refusals is refused unread.
+ * Changes of the own password, one at a time of each credential: each costs two hashes and four look-ups. CredentialRates
+ * limits how many a user makes. A credential that goes on after refusals is refused unread.
  */
 export class OwnPasswordChanges {
   readonly #underWay = new Set<string>();
-  readonly #made = new CountsPerSecond();
   readonly #floods = new Floods();
 
   /** Whether isFlood() may be true of any credential. */
@@ -28,29 +23,26 @@ export class OwnPasswordChanges {
 
   /** @param credential usedCredential(). Throws `too_many_requests` where another change is under way. */
   async run<T>(credential: string, change: () => Promise<T>): Promise<T> {
-    if (this.#underWay.has(credential)) throw this.#refuse(credential);
+    if (this.#underWay.has(credential)) {
+      this.#floods.count(credential);
+      throw tooManyChanges();
+    }
     this.#underWay.add(credential);
     try {
       return await change();
+    } catch (error) {
+      if (error instanceof WindlassError && error.code === 'too_many_requests')
+        this.#floods.count(credential);
+      throw error;
     } finally {
       this.#underWay.delete(credential);
     }
-  }
-
-  /** Counts a change by someone who knows the password until now. Throws `too_many_requests`. */
-  count(username: string, credential: string): void {
-    if (this.#made.add(username) > CHANGES) throw this.#refuse(credential);
-  }
-
-  #refuse(credential: string): WindlassError {
-    this.#floods.count(credential);
-    return tooManyChanges();
   }
 }
 
 export const tooManyChanges = () =>
   new WindlassError('too_many_requests', {
-    detail: `your password is changed one at a time, and at most ${CHANGES} times a second.`,
+    detail: 'your password is being changed: one change at a time.',
     hint: 'Wait two seconds, and change it once.',
     headers: { 'Retry-After': '2' },
   });

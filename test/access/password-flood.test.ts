@@ -66,6 +66,15 @@ describeStack(undefined, 'floods of passwords', form => {
     await waitFor(async () => (await change()).ok, { what: 'the next second' });
   });
 
+  test('a user may change the password several times, one after the other', async () => {
+    const { login, client } = await addUser(admin);
+    const body = JSON.stringify({ password: PASSWORD, current: PASSWORD });
+    for (let n = 0; n < 6; n++)
+      expect(
+        (await client.fetch(`/api/users/${login.username}`, { method: 'PUT', body })).status,
+      ).toBe(200);
+  });
+
   test('who goes on changing the password though refused is refused unread', async () => {
     const { login: alice, client } = await addUser(admin);
     const other = await addUser(admin);
