@@ -5,11 +5,11 @@ import { WindlassError } from '../../clients/typescript/src/error.ts';
 import type { Challenge } from '../../clients/typescript/src/login.ts';
 import type { Session, SessionRecord } from '../../clients/typescript/src/session.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
+import { nearestWord } from '../../shared/nearest-word.ts';
 import { CommandError, reasonOf } from '../command-error.ts';
 import { printNotice } from '../output/print-notice.ts';
 import { printable } from '../output/printable.ts';
 import { ask } from '../terminal.ts';
-import { nearestWord } from './nearest-word.ts';
 import { readOwnSessions, rememberSession } from './own-sessions.ts';
 import { readPages } from './read-pages.ts';
 

@@ -1,3 +1,4 @@
+import { nearestWord } from '../nearest-word.ts';
 import { SETTINGS } from './settings.ts';
 
 const NAMES = Object.keys(SETTINGS);
@@ -32,31 +33,5 @@ const isLong = (length: number) => (name: string) => name.length >= length;
 const describe = (name: string, meant: string | undefined) =>
   `${name} is no setting${meant ? `. Is ${meant} meant?` : ': see docs/settings.md.'}`;
 
-function findNearest(name: string, settings: string[], most: number): string | undefined {
-  const near = settings
-    .filter(setting => Math.abs(setting.length - name.length) <= most)
-    .map(setting => ({ setting, edits: countEdits(name.toUpperCase(), setting) }))
-    .filter(({ edits }) => edits <= most);
-  return near.sort((one, other) => one.edits - other.edits)[0]?.setting;
-}
-
-/** Letters to insert, remove, replace or swap with the next one (optimal string alignment). */
-function countEdits(from: string, to: string): number {
-  const rows = Array.from({ length: from.length + 1 }, (_, i) => [i]);
-  rows[0] = Array.from({ length: to.length + 1 }, (_, j) => j);
-  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY;
-  for (let i = 1; i <= from.length; i++)
-    for (let j = 1; j <= to.length; j++) {
-      const isSame = from[i - 1] === to[j - 1];
-      const isSwapped = from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
-      rows[i]?.push(
-        Math.min(
-          at(i - 1, j) + 1,
-          at(i, j - 1) + 1,
-          at(i - 1, j - 1) + (isSame ? 0 : 1),
-          isSwapped ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY,
-        ),
-      );
-    }
-  return at(from.length, to.length);
-}
+const findNearest = (name: string, settings: string[], most: number) =>
+  nearestWord(name.toUpperCase(), settings, most);

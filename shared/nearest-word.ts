@@ -1,6 +1,9 @@
-/** The word that was meant by a mistyped one; undefined where none is near. */
-export function nearestWord(given: string, known: string[]): string | undefined {
-  const most = Math.min(3, Math.ceil(given.length / 3));
+/** The word that was meant by a mistyped one; undefined where none is within `most` slips. */
+export function nearestWord(
+  given: string,
+  known: readonly string[],
+  most = Math.min(3, Math.ceil(given.length / 3)),
+): string | undefined {
   const [best] = known
     .map(word => ({ word, slips: countSlips(given, word) }))
     .filter(({ slips }) => slips <= most)
