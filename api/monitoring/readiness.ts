@@ -98,7 +98,7 @@ export class ReadinessCheck {
     } catch (error) {
       const problem = explain(name, error);
       if (problem === CHECK_FAILED)
-        this.#api.log.warn({ err: error, check: name }, 'a check failed');
+        this.#api.log.warn({ err: error, check: name }, 'a readiness check failed');
       return { problem };
     }
   }

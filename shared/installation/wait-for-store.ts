@@ -19,7 +19,10 @@ export async function waitForStore(
     signal.throwIfAborted();
     const look = objects.check().then(() => findForeignStore(db, objects));
     const foreign = await look.catch((error: unknown) => {
-      log.warn({ err: error }, 'whether the object store is the right one is not known yet');
+      log.warn(
+        { err: error },
+        'it could not be read to which installation the object store belongs',
+      );
       return undefined;
     });
     if (!foreign) return;

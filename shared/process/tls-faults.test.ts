@@ -50,6 +50,7 @@ describeUnless(missingPrograms('openssl'), 'what Node says of TLS', () => {
     expect(findTlsFault(await failureOf({ port: portOf() }))).toMatchObject({
       isUntrusted: false,
       reason: expect.stringMatching(/^it speaks no TLS \(/),
+      remedy: 'Give its URL as http:// or redis://, without TLS',
     });
     expect(findTlsFault(await failureOf({ port, ca, maxVersion: 'TLSv1' }))).toMatchObject({
       isUntrusted: false,

@@ -37,7 +37,7 @@ const KINDS = [
   {
     codes: ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'],
     reason: 'it speaks no TLS',
-    remedy: 'Give its URL without TLS',
+    remedy: 'Give its URL as http:// or redis://, without TLS',
   },
 ];
 /** Node names a certificate's fault as OpenSSL does (X509_V_ERR_…), and a connection's by ERR_SSL_, ERR_TLS_ or EPROTO. */

@@ -58,7 +58,7 @@ export class AbandonedClaims {
       if (!this.#strays.has(claim.token)) continue;
       log.warn(
         { job: claim.id },
-        'a claim that was over here holds in the database; it is abandoned',
+        'the database still holds a claim that this worker ended or released; it is abandoned',
       );
       this.add(claim);
     }

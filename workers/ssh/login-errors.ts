@@ -31,7 +31,11 @@ export function toLoginError(
   // sshd says why PAM lets nobody in to this account, and hangs up.
   if (words?.aboutLogin) return accountUnusable(words.aboutLogin, error);
   if (error.level === 'client-timeout')
-    return unreachable(host, 'the SSH server did not answer, or not the login, in time.', error);
+    return unreachable(
+      host,
+      'the SSH server did not answer, or did not finish the login, in time.',
+      error,
+    );
   if (/^Bad packet length/.test(error.message))
     return unreachable(
       host,
@@ -46,7 +50,7 @@ export function toLoginError(
 /** The error of an account that the host lets nobody use, whatever the credential. */
 export function accountUnusable(words: string, cause?: unknown): WindlassError {
   return new WindlassError('account_unusable', {
-    detail: `the host takes the login, but not for work.${quoteHost(words)}`,
+    detail: `the host accepted the login, but lets this account run nothing.${quoteHost(words)}`,
     hint: 'Log in with ssh and a terminal, change the password where the host asks for that, or ask its administrators.',
     cause,
   });

@@ -173,7 +173,8 @@ export class SessionConnector {
       return await unseal<T>(SEAL_PRIVATE_KEYS, context, sealed);
     } catch (error) {
       if (error instanceof WindlassError) throw error;
-      this.#context.log.warn({ err: error, sid: session.sid }, 'what was sealed does not open');
+      const what = 'credentials could not be decrypted; the session is ended';
+      this.#context.log.warn({ err: error, sid: session.sid }, what);
       throw await this.endForChangedHost(session);
     }
   }

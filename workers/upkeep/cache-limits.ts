@@ -44,8 +44,7 @@ export class CacheLimiter {
     for (const { project, isDue } of found) {
       while (isDue && !stopping.aborted) {
         const removed = await database.db.transaction(tx => this.#removeSome(tx, project));
-        if (removed > 0)
-          this.#context.log.info({ project, removed }, 'removed what a cache no longer keeps');
+        if (removed > 0) this.#context.log.info({ project, removed }, 'evicted cache entries');
         if (removed < BATCH) break;
       }
       if (stopping.aborted) return;

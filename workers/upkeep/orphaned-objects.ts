@@ -82,7 +82,8 @@ export class OrphanCollector {
   async #isForeign(): Promise<boolean> {
     const { database, objects, log } = this.#context;
     const foreign = await findForeignStore(database.db, objects);
-    if (foreign) log.error(foreign, 'nothing is removed from a store of somebody else');
+    if (foreign)
+      log.error(foreign, 'the object store belongs to another installation; nothing is removed');
     return foreign !== undefined;
   }
 

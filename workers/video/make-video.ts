@@ -57,7 +57,7 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
       failure ??= error;
       if (!isExamined) (await examine(context, video)).assertUsable(error.extra);
       isExamined = true;
-      context.log.info({ err: error }, 'the frames are whole, and this way of encoding failed');
+      context.log.info({ err: error }, 'encoding failed, although the frames are intact');
     }
   }
   throw failure;

@@ -39,12 +39,14 @@ export async function sendWebhooks(context: Context): Promise<void> {
       room <= 0
         ? []
         : await takeWebhooks(database.db, id, room).catch((err: unknown) => {
-            log[failureLevel(err)]({ err }, 'webhooks could not be looked for');
+            log[failureLevel(err)]({ err }, 'due webhook deliveries could not be read');
             return [];
           });
     for (const webhook of taken) {
       const served = serve(context, webhook)
-        .catch((err: unknown) => log.warn({ err, webhook: webhook.id }, 'a webhook was not served'))
+        .catch((err: unknown) =>
+          log.warn({ err, webhook: webhook.id }, 'the deliveries of a webhook could not be sent'),
+        )
         .finally(() => serving.delete(served));
       serving.add(served);
     }
@@ -60,7 +62,7 @@ async function serve(context: Context, webhook: WebhookRow): Promise<void> {
   let isFailing = webhook.failingSince !== null;
   try {
     const secret = await openSecret(context, webhook).catch((err: unknown) => {
-      log.warn({ err, webhook: webhook.id }, 'the key of a webhook does not open');
+      log.warn({ err, webhook: webhook.id }, 'a webhook key could not be decrypted');
       return undefined;
     });
     do {
@@ -73,7 +75,7 @@ async function serve(context: Context, webhook: WebhookRow): Promise<void> {
       if (isDisabled)
         log.warn(
           { webhook: webhook.id, user: webhook.owner },
-          'a webhook was disabled: its receiver takes nothing',
+          'a webhook was disabled: its receiver has accepted no delivery for too long',
         );
       isFailing = attempted.every(one => one.problem !== undefined);
     } while (!isFailing && performance.now() < until && !stopping.aborted);
