@@ -390,7 +390,7 @@ test('a locked row of an abandoned claim keeps no lease from being renewed, and 
     { id: abandoned.id, epoch: 1 },
     { worker: worker.id, token: abandoned.token },
   );
-  worker.claims.abandon(abandoned);
+  worker.claims.abandoned.add(abandoned);
   const holder = postgres(given.url, { max: 1 });
   try {
     await holder.unsafe('begin');

@@ -7,7 +7,7 @@ import type { EndsAfterFailover, RememberedEnd } from './ends-after-failover.ts'
 import { listClaims } from './leases.ts';
 import { abandonClaim, endAgain } from './losses.ts';
 
-interface AbandonContext {
+export interface ClaimsContext {
   /** The worker's. */
   id: string;
   database: Database;
@@ -22,7 +22,7 @@ const ABANDONED_MS = 30_000;
 
 /** Claims in this worker's name that nobody here works on: they could hold as long as this process lives. */
 export class AbandonedClaims {
-  readonly #context: AbandonContext;
+  readonly #context: ClaimsContext;
   readonly #ends: EndsAfterFailover;
   /** By token; `until`: performance.now() until which the claim may appear. */
   readonly #claims = new Map<string, AbandonedClaim>();
@@ -32,13 +32,16 @@ export class AbandonedClaims {
   readonly #lookMs: number;
 
   /** `lookMs`: what is claimed or ended now is known, or gone, at the next look. */
-  constructor(context: AbandonContext, ends: EndsAfterFailover, lookMs: number) {
+  constructor(context: ClaimsContext, ends: EndsAfterFailover, lookMs: number) {
     this.#context = context;
     this.#ends = ends;
     this.#lookMs = lookMs;
   }
 
-  /** See HeldClaims.abandon(). */
+  /**
+   * Gives up a claim: its answer was lost, or neither an end nor a release could be written. It counts as a loss, unless the
+   * job had ended.
+   */
   add({ id, token }: Claim): void {
     const until = performance.now() + ABANDONED_MS;
     this.#claims.set(token, { ...this.#ends.find(id), id, token, until });

@@ -101,7 +101,7 @@ export class Attempt {
     if (error instanceof LeaseRevoked) {
       this.#worker.claims.revoke(this.#claim);
       // Where a failover undid stored output, this attempt holds the job still.
-      this.#worker.claims.abandon(this.#claim);
+      this.#worker.claims.abandoned.add(this.#claim);
       return log.warn('stopped: another worker may have the job');
     }
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds, error.set);
@@ -115,7 +115,7 @@ export class Attempt {
         { err: error },
         `${describeOutage(error)}; its claim is abandoned when that is mended`,
       );
-      return this.#worker.claims.abandon(this.#claim);
+      return this.#worker.claims.abandoned.add(this.#claim);
     }
     if (isUnavailable(error)) {
       log.warn({ err: error }, 'something that the job needs is unavailable; the job is released');
@@ -174,7 +174,7 @@ export class Attempt {
         throw error;
       }
     }, DATABASE);
-    this.#worker.claims.rememberEnd(this.context.job, written);
+    this.#worker.claims.ends.remember(this.context.job, written);
     // The commit has told of it: what was to be published soon is outdated.
     if (this.#isEndNotified) notifications.withdraw('job', this.#claim.id);
     this.#publishEnd();

@@ -28,6 +28,7 @@ export class EndsAfterFailover {
     else if (runsOnce && job.runAt !== null) this.#ends.set(job.id, { run: runEndLost(job) });
   }
 
+  /** How the job ended here before, if it did: a failover may have lost that end, and the claim before it. */
   find(job: string): RememberedEnd | undefined {
     return this.#ends.get(job);
   }

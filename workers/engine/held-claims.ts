@@ -1,14 +1,10 @@
-import type { Database } from '../../shared/database/connect.ts';
 import { failureLevel } from '../../shared/database/failure-level.ts';
-import type { Notifications } from '../../shared/database/notifications.ts';
-import type { JobRow } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import { READER_LOST_MS } from '../../shared/jobs/reader-signs.ts';
 import type { Logger } from '../../shared/process/log.ts';
-import { AbandonedClaims } from './abandoned-claims.ts';
+import { AbandonedClaims, type ClaimsContext } from './abandoned-claims.ts';
 import { type Claim, LeaseRevoked } from './claim.ts';
-import type { JobEnd } from './end-jobs.ts';
-import { EndsAfterFailover, type RememberedEnd } from './ends-after-failover.ts';
+import { EndsAfterFailover } from './ends-after-failover.ts';
 import type { JobSignals } from './job-signals.ts';
 import { renewLease } from './leases.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
@@ -30,12 +26,7 @@ interface TrackedClaim extends HeldClaim {
   unreadMs: number;
 }
 
-interface ClaimsContext {
-  /** The worker's. */
-  id: string;
-  database: Database;
-  notifications: Notifications;
-  log: Logger;
+interface HeldClaimsContext extends ClaimsContext {
   metrics: WorkerMetrics;
 }
 
@@ -54,20 +45,20 @@ const LOOK_MS = 30_000;
  * lease row covers all jobs; each job's row tells whether this worker still has it.
  */
 export class HeldClaims {
-  readonly #context: ClaimsContext;
+  readonly #context: HeldClaimsContext;
   readonly #claims = new Map<string, TrackedClaim>();
   readonly #readerLostMs: number;
-  readonly #ends = new EndsAfterFailover();
-  readonly #abandoned: AbandonedClaims;
+  readonly ends = new EndsAfterFailover();
+  readonly abandoned: AbandonedClaims;
   readonly #stop: () => void;
 
   constructor(
-    context: ClaimsContext,
+    context: HeldClaimsContext,
     { lookMs = LOOK_MS, readerLostMs = READER_LOST_MS }: HeldClaimsOptions = {},
   ) {
     this.#context = context;
     this.#readerLostMs = readerLostMs;
-    this.#abandoned = new AbandonedClaims(context, this.#ends, lookMs);
+    this.abandoned = new AbandonedClaims(context, this.ends, lookMs);
     const timer = setInterval(() => this.renew(), RENEW_MS);
     const unsubscribe = context.notifications.on('cancel', id => {
       if (this.#claims.has(id)) void this.renew();
@@ -115,13 +106,13 @@ export class HeldClaims {
     try {
       if (this.#claims.size > 0) {
         await this.#renew([...this.#claims.values()]);
-        await this.#abandoned.addStrays(claim => this.#holds(claim));
+        await this.abandoned.addStrays(claim => this.#holds(claim));
       }
     } catch (error) {
       // While the database is unreachable nobody else can take a lease either; the next renewal tries again.
       this.#context.log[failureLevel(error)]({ err: error }, 'leases could not be renewed');
     }
-    await this.#abandoned.write();
+    await this.abandoned.write();
   }
 
   stop(): void {
@@ -135,24 +126,6 @@ export class HeldClaims {
     this.#context.metrics.leaseRevoked();
     claim.log.warn('lease revoked');
     claim.signals.revokeLease(claim.id);
-  }
-
-  /**
-   * Gives up a claim: its answer was lost, or neither an end nor a release could be written. It counts as a loss, unless the
-   * job had ended.
-   */
-  abandon(claim: Claim): void {
-    this.#abandoned.add(claim);
-  }
-
-  /** Call after the end of a job is committed. */
-  rememberEnd(job: JobRow, ending: JobEnd): void {
-    this.#ends.remember(job, ending);
-  }
-
-  /** How the job ended here before, if it did: a failover may have lost that end, and the claim before it. */
-  findEnd(job: string): RememberedEnd | undefined {
-    return this.#ends.find(job);
   }
 
   async #renew(claims: TrackedClaim[]): Promise<void> {

@@ -18,7 +18,7 @@ export async function runJob(
   const claim: Claim = { id: entry.id, token: newId() };
   const sentAt = performance.now();
   const row = await worker.groups.claim(entry, claim.token).catch((error: unknown) => {
-    worker.claims.abandon(claim);
+    worker.claims.abandoned.add(claim);
     // The dispatcher looks again in 15 s.
     worker.log[failureLevel(error)]({ err: error, job: entry.id }, 'a job could not be claimed');
     return undefined;
@@ -28,9 +28,9 @@ export async function runJob(
     await writeOrLog(worker.log, 'deferring a job of a newer release', deferred);
     return false;
   }
-  const ended = worker.claims.findEnd(row.id);
+  const ended = worker.claims.ends.find(row.id);
   if (ended?.ending) {
-    worker.claims.abandon(claim);
+    worker.claims.abandoned.add(claim);
     return false;
   }
   // The command is then not requested again: its host has forgotten the run.
@@ -54,7 +54,7 @@ export async function runJob(
   } catch (error) {
     await attempt.fail(error).catch((later: unknown) => {
       log.error({ err: later }, 'a job could not be ended; its claim is abandoned');
-      worker.claims.abandon(claim);
+      worker.claims.abandoned.add(claim);
     });
   } finally {
     attempt.close();

@@ -21,7 +21,7 @@ type Context = Pick<WorkerContext, 'database' | 'stopping'>;
 /** Rows in one statement, which may take 10 s. */
 const BATCH = 5_000;
 const PAGE = 50_000;
-/** Known counts are recounted this often, as a precaution: no way is known in which they become wrong. */
+/** Each count is made anew so often: rows that somebody changed without triggers, as in a repair, make it wrong until then. */
 const RECOUNTED = sql`interval '7 days'`;
 
 const STORED = [artifacts, bookmarks, cacheEntries, views];
