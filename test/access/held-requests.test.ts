@@ -13,7 +13,7 @@ import { PASSWORD } from '../harness/clients/users.ts';
 import { openStackDatabase } from '../harness/databases/database.ts';
 import { whileLocked } from '../harness/databases/while-locked.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
-import { type Job, launchAsync, openSession } from '../harness/hosts/remote.ts';
+import { addHost, type Job, launchAsync, openSession } from '../harness/hosts/remote.ts';
 import { makeEntry, startSftpServer } from '../harness/hosts/sftp-server.ts';
 import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -240,6 +240,12 @@ describeStack(
       }),
     );
 
+    /** Adds that server as a host of its own, behind this port. */
+    const addHostBehind = ({ port }: { port: number }) => {
+      const server = { host: '127.0.0.1' as const, port, hostKey: hostKey.public };
+      return addHost(admin, server, { name: newId(), agent: false });
+    };
+
     /** A command that ends a while after its file was made; a wait shorter than that is none. */
     const makeCommand = () => {
       const file = join(files.path, newId());
@@ -440,15 +446,7 @@ describeStack(
     });
 
     test('the listing of a host that answers after the token was deleted', async () => {
-      const name = newId();
-      await admin.post('/api/hosts', {
-        name,
-        address: '127.0.0.1',
-        port: slow.port,
-        keys: [hostKey.public],
-        agent: false,
-        private: true,
-      });
+      const name = await addHostBehind(slow);
       const { client } = await addUser();
       const login = { hostname: name, username: 'somebody', password: PASSWORD };
       const { sid } = await client.post<{ sid: string }>('/api/remotes', login);
@@ -518,15 +516,7 @@ describeStack(
     });
 
     test('a session that is opened by a token that is deleted meanwhile', async () => {
-      const name = newId();
-      await admin.post('/api/hosts', {
-        name,
-        address: '127.0.0.1',
-        port: silent.port,
-        keys: [hostKey.public],
-        agent: false,
-        private: true,
-      });
+      const name = await addHostBehind(silent);
       const { client } = await addUser();
       const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', {
         name: 'lent',
@@ -580,15 +570,7 @@ describeStack(
     });
 
     test('a session is told though nobody can tell for a moment whose the token is', async () => {
-      const name = newId();
-      await admin.post('/api/hosts', {
-        name,
-        address: '127.0.0.1',
-        port: silent.port,
-        keys: [hostKey.public],
-        agent: false,
-        private: true,
-      });
+      const name = await addHostBehind(silent);
       const { client } = await addUser();
       const { token } = await client.post<{ token: string }>('/api/users/-/tokens', {
         name: 'own',

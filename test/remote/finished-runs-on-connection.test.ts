@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eq, inArray } from 'drizzle-orm';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { jobs, leftoverRuns } from '../../shared/database/schema.ts';
@@ -10,23 +10,21 @@ import type { AgentClient } from '../../workers/host-agent/client.ts';
 import { removeListedRuns } from '../../workers/runs/finished-runs.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 import {
-  AgentHarness,
   collect,
   listRuns,
   processesOf,
   runDirectory,
+  useAgentHarness,
 } from '../harness/hosts/agent-harness.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('finished-runs');
-const harness = new AgentHarness();
+const harness = useAgentHarness();
 let database: Database;
 
 beforeAll(() => {
   database = given.database();
 });
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
 
 const HOST_SHELL = findProgram('dash') ?? '/bin/sh';
 

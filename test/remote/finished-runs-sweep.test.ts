@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
@@ -10,16 +10,16 @@ import type { AgentClient } from '../../workers/host-agent/client.ts';
 import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 import {
-  AgentHarness,
   listRuns,
   processesOf,
   runDirectory,
+  useAgentHarness,
 } from '../harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../harness/hosts/local-exec.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('finished-runs-sweep');
-const harness = new AgentHarness();
+const harness = useAgentHarness();
 let host: LocalExec;
 let client: AgentClient;
 let sid: string;
@@ -30,8 +30,6 @@ beforeEach(async () => {
   await given.database().db.update(jobs).set({ runRemoved: true });
   sid = await openSession();
 });
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
 
 async function openSession(): Promise<string> {
   const made = newId();

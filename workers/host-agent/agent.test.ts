@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import {
-  AgentHarness,
   collect,
   FAMILY,
   filesOf,
@@ -12,15 +11,14 @@ import {
   processesOf,
   readProc,
   runDirectory,
+  useAgentHarness,
 } from '../../test/harness/hosts/agent-harness.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
 
 const MiB = 1024 * 1024;
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
 const ALL = [...FAMILY, 'tcsh', 'csh', 'fish'];
 const OPTIONAL = ['busybox', 'ksh', 'zsh', 'tcsh', 'csh', 'fish'] as const;

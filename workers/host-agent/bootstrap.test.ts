@@ -10,18 +10,21 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { AgentHarness, collect, FAMILY, listRuns } from '../../test/harness/hosts/agent-harness.ts';
+import {
+  collect,
+  FAMILY,
+  listRuns,
+  useAgentHarness,
+} from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { makeShBash, SHADOWS } from '../../test/harness/hosts/sh-is-bash.ts';
 import { missingPrograms, skipTest } from '../../test/harness/skip.ts';
 import { cksum, loadAgentFile } from './agent-file.ts';
 import { openAgent } from './bootstrap.ts';
 
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
 const SHELLS = [...FAMILY, 'tcsh', 'fish']
   .map(name => findProgram(name))

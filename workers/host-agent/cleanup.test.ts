@@ -9,30 +9,25 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { findProgram } from '../../scripts/programs.ts';
+import { describe, expect, test } from 'vitest';
 import {
-  AgentHarness,
-  FAMILY,
+  baseOf,
   filesOf,
   follow,
   listRuns,
   processesOf,
   runDirectory,
+  SHELLS,
+  useAgentHarness,
 } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
 import type { AgentClient } from './client.ts';
 
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
-const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 const DAY_S = 86_400;
-
-const baseOf = (host: LocalExec) => join(host.account.home, '.windlass');
 
 /** Sets the times of a file, or of all files in a directory, to so many days ago. */
 function age(path: string, days: number): void {

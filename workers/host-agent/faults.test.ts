@@ -11,19 +11,19 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { signalProcess } from '../../servers/processes.ts';
 import {
-  AgentHarness,
   collect,
-  FAMILY,
   filesOf,
   follow,
   listRuns,
   processesOf,
   readProc,
   runDirectory,
+  SHELLS,
+  useAgentHarness,
 } from '../../test/harness/hosts/agent-harness.ts';
 import {
   awaitPrepared,
@@ -37,11 +37,8 @@ import { loadAgentFile } from './agent-file.ts';
 
 const MiB = 1024 * 1024;
 const WINDOW = 16 * MiB;
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
-const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 const DASH = findProgram('dash') ?? '/bin/sh';
 
 test('attempts that died before they were asked for anything do not keep old fences', async () => {

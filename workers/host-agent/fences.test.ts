@@ -9,16 +9,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { findProgram } from '../../scripts/programs.ts';
+import { afterAll, describe, expect, test } from 'vitest';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import {
-  AgentHarness,
   collect,
-  FAMILY,
   filesOf,
   follow,
   runDirectory,
+  SHELLS,
+  useAgentHarness,
 } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import {
@@ -29,15 +28,10 @@ import {
 import { waitFor } from '../../test/harness/wait-for.ts';
 
 const MiB = 1024 * 1024;
-const harness = new AgentHarness();
+const harness = useAgentHarness();
 const directory = makeTempDir('fences');
-afterEach(() => harness.close());
-afterAll(() => {
-  harness.clean();
-  directory.remove();
-});
+afterAll(() => directory.remove());
 
-const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 const LOST = { code: 'remote_connection_failed' };
 
 const startedOf = (host: LocalExec) => join(host.account.home, '.windlass/started');

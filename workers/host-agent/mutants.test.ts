@@ -2,15 +2,15 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { findMarked, makeMark } from '../../test/faults/stubborn-processes.ts';
 import {
-  AgentHarness,
   collect,
   processesOf,
   readProc,
   runDirectory,
+  useAgentHarness,
 } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import {
@@ -24,9 +24,7 @@ import { loadAgentFile } from './agent-file.ts';
 
 const MiB = 1024 * 1024;
 const DASH = findProgram('dash') ?? '/bin/sh';
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
 /** A host with this agent. A known shell skips the check of the file's content. */
 function makeHostWith(content: string): LocalExec {

@@ -17,11 +17,11 @@ import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import {
   AgentHarness,
   collect,
-  FAMILY,
   follow,
   listRuns,
   processesOf,
   runDirectory,
+  SHELLS,
 } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
@@ -35,7 +35,6 @@ afterAll(async () => {
   directory.remove();
 });
 
-const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
 
 /** A host whose agent sleeps shorter, so that minutes pass in seconds. Commands use /bin/sleep. */

@@ -1,18 +1,16 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { findProgram } from '../../scripts/programs.ts';
-import { AgentHarness, FAMILY, processesOf } from '../../test/harness/hosts/agent-harness.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  baseOf,
+  processesOf,
+  SHELLS,
+  useAgentHarness,
+} from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
-
-const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
-
-const baseOf = (host: LocalExec) => join(host.account.home, '.windlass');
+const harness = useAgentHarness();
 
 /** A connection with the process ids of the attempt that it has prepared. */
 async function prepare(shell: string) {

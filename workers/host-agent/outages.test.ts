@@ -10,28 +10,22 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { findProgram } from '../../scripts/programs.ts';
+import { describe, expect, test } from 'vitest';
 import {
-  AgentHarness,
+  baseOf,
   collect,
-  FAMILY,
   follow,
   processesOf,
   runDirectory,
+  SHELLS,
+  useAgentHarness,
 } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
 import type { RunEvent } from './protocol/run-event.ts';
 
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
-
-const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
-
-const baseOf = (host: LocalExec) => join(host.account.home, '.windlass');
+const harness = useAgentHarness();
 
 /** A run that is going on until there is a file `go`. */
 async function startWaiting(host: LocalExec, then = 'echo done', spoolLimitBytes = 2 ** 30) {

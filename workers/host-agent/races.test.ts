@@ -8,15 +8,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import {
-  AgentHarness,
   collect,
-  FAMILY,
   processesOf,
   readProc,
   runDirectory,
+  SHELLS,
+  useAgentHarness,
 } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
@@ -24,9 +24,7 @@ import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
 import type { AgentClient } from './client.ts';
 
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
 interface Attempt {
   directory: string;
@@ -101,8 +99,6 @@ async function endServe(host: LocalExec, client: AgentClient): Promise<void> {
   await client.closed;
   await waitFor(() => !isAlive(host, pid), { what: 'the end of the serve' });
 }
-
-const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 
 test.each(SHELLS)(
   'an attempt that is removed while it is prepared leaves nothing, by %s',

@@ -9,24 +9,21 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import {
-  AgentHarness,
-  FAMILY,
   processesOf,
   readProc,
+  SHELLS,
+  useAgentHarness,
 } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
 /** Another account than this process's, which is root. */
 const OTHER = 61_239;
-const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 
 /** A process of this account whose session's leader has ended. */
 function leaveSession(host: LocalExec, beside = '') {

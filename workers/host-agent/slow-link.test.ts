@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Transform } from 'node:stream';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { AgentHarness } from '../../test/harness/hosts/agent-harness.ts';
+import { useAgentHarness } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
@@ -16,9 +16,7 @@ const RATE = 2_000_000;
 /** Bytes that the link may carry before an answer; not a time, because the machine may be busy. */
 const PATIENCE = 20 * RATE;
 
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
 /** The host behind a link that carries RATE bytes a second from the host, once it is made slow. */
 function slowDown(host: LocalExec) {

@@ -1,28 +1,24 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { findMarked, makeMark } from '../../test/faults/stubborn-processes.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import {
-  AgentHarness,
   collect,
   filesOf,
   listRuns,
   runDirectory,
+  useAgentHarness,
 } from '../../test/harness/hosts/agent-harness.ts';
 import { hideProc, missingHiddenProc } from '../../test/harness/hosts/hidden-proc.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { skipTest } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 
-const harness = new AgentHarness();
+const harness = useAgentHarness();
 const directory = makeTempDir('without-proc');
-afterEach(() => harness.close());
-afterAll(() => {
-  harness.clean();
-  directory.remove();
-});
+afterAll(() => directory.remove());
 
 test('without /proc the output of a run whose supervisor was killed is whole', async context => {
   const missing = missingHiddenProc();

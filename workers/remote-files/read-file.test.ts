@@ -15,17 +15,16 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { signalProcess } from '../../servers/processes.ts';
-import { AgentHarness } from '../../test/harness/hosts/agent-harness.ts';
+import { useAgentHarness } from '../../test/harness/hosts/agent-harness.ts';
 import { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { makeShBash, SHADOWS } from '../../test/harness/hosts/sh-is-bash.ts';
 import { changeUnchanged } from './change-unchanged.ts';
 import { openRemoteFile } from './read-file.ts';
 
-const harness = new AgentHarness();
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
 test.each(['9'.repeat(60), '9007199254740993'])(
   'a file that a host says to be %s bytes long is none',

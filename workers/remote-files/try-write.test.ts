@@ -8,13 +8,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import { AgentHarness } from '../../test/harness/hosts/agent-harness.ts';
+import { expect, test } from 'vitest';
+import { useAgentHarness } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { meansFull, tryWrite } from './try-write.ts';
 
-const harness = new AgentHarness();
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 const patient = new AbortController().signal;
 
 const tryIn = (host: LocalExec, temporary: string, path = 'none') => {

@@ -1,7 +1,7 @@
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { AgentHarness, processesOf } from '../../test/harness/hosts/agent-harness.ts';
+import { processesOf, useAgentHarness } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { makeJobContext } from '../../test/harness/job-context.ts';
 import { JobSignals } from '../engine/job-signals.ts';
@@ -10,9 +10,7 @@ import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { runOnHost } from './run-on-host.ts';
 
-const harness = new AgentHarness();
-afterEach(() => harness.close());
-afterAll(() => harness.clean());
+const harness = useAgentHarness();
 
 const SHELL = findProgram('dash') ?? '/bin/sh';
 const linkLost = () => new WindlassError('remote_connection_failed');

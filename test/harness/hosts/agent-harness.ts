@@ -1,6 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll, afterEach } from 'vitest';
+import { findProgram } from '../../../scripts/programs.ts';
 import { type OpenAgentOptions, openAgent } from '../../../workers/host-agent/bootstrap.ts';
 import type { AgentClient } from '../../../workers/host-agent/client.ts';
 import type { RunEvent } from '../../../workers/host-agent/protocol/run-event.ts';
@@ -15,6 +17,8 @@ const ENV = {
 
 /** The shells that read the agent. */
 export const FAMILY = ['dash', 'bash', 'busybox', 'ksh', 'zsh'] as const;
+/** Where this machine has them. */
+export const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 
 export interface Outcome {
   stdout: Buffer;
@@ -78,6 +82,17 @@ export class AgentHarness {
     rmSync(this.#root, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
   }
 }
+
+/** One whose agents end with each test of the file, and whose accounts end with the last. */
+export function useAgentHarness(): AgentHarness {
+  const harness = new AgentHarness();
+  afterEach(() => harness.close());
+  afterAll(() => harness.clean());
+  return harness;
+}
+
+/** Where the agent has its files. */
+export const baseOf = (host: LocalExec): string => join(host.account.home, '.windlass');
 
 /** Reads a run to its end and acknowledges what was read; throws where offsets do not join. */
 export async function collect(read: {
@@ -143,7 +158,7 @@ export function readProc(pid: string, name: string): string {
 
 /** What lies under ~/.windlass beside its own three folders, and what names the one of the fences. */
 export function filesOf(host: LocalExec): string[] {
-  const files = readdirSync(join(host.account.home, '.windlass'), {
+  const files = readdirSync(baseOf(host), {
     recursive: true,
     encoding: 'utf8',
   });
@@ -153,7 +168,7 @@ export function filesOf(host: LocalExec): string[] {
 
 /** The directory of the run's attempt, from its fence. */
 export function runDirectory(host: LocalExec, id: string): string {
-  const base = join(host.account.home, '.windlass');
+  const base = baseOf(host);
   const [, name = ''] = readFileSync(join(base, 'started', id), 'utf8')
     .trim()
     .split(' ');

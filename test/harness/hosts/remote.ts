@@ -21,7 +21,7 @@ export const connectClient = (stack: Stack) =>
 /** Adds the host, with its key pinned, under this name. */
 export async function addHost(
   client: Client,
-  sshd: TestSshd,
+  sshd: Pick<TestSshd, 'host' | 'port' | 'hostKey'>,
   { name = 'host', address = sshd.host as string, agent = true, port = sshd.port } = {},
 ): Promise<string> {
   await client.post('/api/hosts', {
