@@ -5,7 +5,7 @@ import { syncDirectory } from '../shared/storage/sync-directory.ts';
 
 /**
  * Atomic write of one line to a file that only this user (and root) can read: after a crash it has the old content or the
- * new. Written by hand: write-file-atomic does not sync the directory.
+ * new.
  */
 export async function writeAtomically(
   path: string,

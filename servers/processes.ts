@@ -8,10 +8,7 @@ export interface ProcessEntry {
   command: string;
 }
 
-/**
- * All visible processes of this machine, without zombies: from /proc, otherwise from ps. Written by hand: ps-list
- * starts a process for each call.
- */
+/** All visible processes of this machine, without zombies: from /proc, otherwise from ps. */
 export function listProcesses(): ProcessEntry[] {
   let names: string[];
   try {

@@ -1,4 +1,4 @@
-/** Runs a limited number of tasks at once, the others in order. Not p-limit, which starts even the first one a tick later. */
+/** Runs a limited number of tasks at once, the others in order. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];

@@ -5,7 +5,7 @@ type RangeSpec = { first: number; last?: number } | { suffix: number };
 
 /**
  * The single range of a GET. Undefined, so that all is sent, when there is none, a malformed one or several (RFC 9110,
- * 14.2: a server may ignore the field). Not req.range(): range-parser reports `bytes=5-3` as unsatisfiable.
+ * 14.2: a server may ignore the field).
  */
 export function readRange(req: Request): RangeSpec | undefined {
   if (req.method !== 'GET') return undefined;

@@ -5,8 +5,8 @@ import { currentUser } from '../identity/current-user.ts';
 import { usedCredential } from '../identity/sent-credential.ts';
 
 /**
- * Rate limit: at most LIMIT_REQUESTS requests of one user in each second, in this process. Hand-made: of express-rate-limit
- * only its counter would be used. See refuse-floods.ts for what comes after.
+ * Rate limit: at most LIMIT_REQUESTS requests of one user in each second, in this process. See
+ * refuse-floods.ts for what comes after.
  */
 export function limitRequests(rates: RequestRates, perSecond: number): RequestHandler {
   const refusal = tooManyRequests(perSecond);

@@ -36,8 +36,7 @@ export interface DataDirLock {
  * file, and one of several renames succeeds. So a rename acquires the lock, and removing a dead owner's socket, whose
  * name is unique, breaks it.
  *
- * Written by hand: proper-lockfile recognizes a dead owner only by age. Throws CommandError if another process owns the
- * lock, after up to 60 s if that is stopping.
+ * Throws CommandError if another process owns the lock, after up to 60 s if that is stopping.
  */
 export async function lockDataDir({
   dataDir,

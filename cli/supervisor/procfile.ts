@@ -13,8 +13,7 @@ const STOPPED_FIRST = 'api';
 
 /**
  * Parses a Procfile into groups for the supervisor; several processes of a name are `name.1`, `name.2` and so on. A
- * command that begins with `node` runs with this Node and reports readiness by a message. Throws CommandError. Written
- * by hand: foreman exports no parser.
+ * command that begins with `node` runs with this Node and reports readiness by a message. Throws CommandError.
  */
 export function readProcfile({ text, each = 1, cwd }: ProcfileOptions): ProcessSpec[][] {
   const specs = [...parseLines(text)].flatMap(([name, text]) => {

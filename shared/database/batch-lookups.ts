@@ -11,8 +11,7 @@ interface Waiting<K, R> {
 
 /**
  * Batches the look-ups of a hot path: keys that arrive during a query share the next one, and a single one is not
- * delayed. DataLoader batches keys of one tick only. `ask` returns results in the order of its keys; its error rejects
- * the whole batch. What workers write is grouped by workers/engine/grouped.ts.
+ * delayed. `ask` returns results in the order of its keys; its error rejects the whole batch. What workers write is grouped by workers/engine/grouped.ts.
  */
 export function batchLookups<K, R>(ask: (keys: K[]) => Promise<R[]>): (key: K) => Promise<R> {
   let waiting: Waiting<K, R>[] = [];

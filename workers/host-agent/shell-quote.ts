@@ -1,7 +1,7 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 
 /**
- * Quotes text as one line for `eval` in sh, with `$nl` for each newline; no package does that. Throws `invalid_input`
+ * Quotes text as one line for `eval` in sh, with `$nl` for each newline. Throws `invalid_input`
  * on NUL, which no shell can pass on.
  */
 export function quoteLine(text: string): string {
