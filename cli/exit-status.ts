@@ -1,7 +1,7 @@
 /** Where the fault is not that of the command on the host, as ssh's. */
 export const OUR_FAULT = 255;
 
-/** Of a backup that lacks objects, as it was told that it may. */
+/** A backup lacks objects, as it was told that it may. */
 export const WITHOUT_ALL = 3;
 
 /** Commands whose exit status is otherwise that of work on a host. */

@@ -80,7 +80,7 @@ export class FairQueue {
     for (const key of keysOf(party)) add(this.#present, key, 1);
   }
 
-  /** Refuses the newest waiting task of the address that has most, unless that are hardly more than `own`. */
+  /** Refuses the newest waiting task of the address that has most, unless that address has at most one more than `own`. */
   #makePlace(own: number): void {
     const counts = new Map<string, number>();
     let longest: Waiter | undefined;

@@ -39,8 +39,8 @@ export function sendRecord<Shape>(
 }
 
 /**
- * If-Match of a write (RFC 9110, 13.1.1). Throws `precondition_failed` when the record has changed, which none of several tags
- * says. `select` takes from a given tag what the write depends on.
+ * If-Match of a write (RFC 9110, 13.1.1). Throws `precondition_failed` when none of the given tags is one of
+ * the record, which has changed then. `select` takes from a given tag what the write depends on.
  */
 export function checkIfMatch(
   req: Request,

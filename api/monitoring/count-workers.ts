@@ -5,7 +5,7 @@ import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 
 interface WorkerCounts {
   alive: number;
-  /** Of these, one may be the dispatcher. A worker of an older release, which does not say, counts. */
+  /** The workers that may be the dispatcher. A worker of an older release, which does not say, counts. */
   upkeep: number;
 }
 

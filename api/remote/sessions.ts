@@ -201,7 +201,7 @@ export interface EndedSessions {
   /** The ids of the jobs that were cancelled. */
   jobs: string[];
   sessions: string[];
-  /** Of the sessions, those that ever were open. */
+  /** The sessions that ever were open. */
   opened: NamedSession[];
 }
 

@@ -77,7 +77,7 @@ export function encodeValue(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** Of a whole number past 2^53 JavaScript writes the first digits and zeros: another integer, to whom reads it as one. */
+/** JavaScript writes a whole number past 2^53 as its first digits and zeros, which a reader takes for another integer. */
 const writeDouble = (value: number) =>
   Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < 1e21
     ? BigInt(value).toString()

@@ -162,7 +162,7 @@ export function findColumn(
   return column;
 }
 
-/** Of what equals a value: views that older releases made lack rows with -0 or NaN. */
+/** Part of the id of a view that filters by an equal value: views that older releases made lack rows with -0 or NaN. */
 const EQUALITY = 2;
 
 /** The id of a view: a hash of its source and definition. */

@@ -15,9 +15,9 @@ export interface RowRange {
 }
 
 export interface PageRequest extends RowRange {
-  /** Of the columns, the ones whose integers are JSON strings: isExact(). */
+  /** The columns whose integers are JSON strings: isExact(). */
   exact: string[];
-  /** Of the columns, the ones that hold exact sums as texts. */
+  /** The columns that hold exact sums as texts. */
   sums?: string[];
 }
 

@@ -63,7 +63,7 @@ export class AppendSink extends Writable {
     this.#hash?.update(bytes);
     for (let at = 0; at < bytes.length; ) {
       const part = this.#open();
-      // Of a whole that is checked at its end, nothing may be visible before.
+      // Nothing of a body that is checked at its end may be visible before.
       const piece = this.#hash
         ? bytes
         : bytes.subarray(at, at + this.#options.partBytes - part.size);

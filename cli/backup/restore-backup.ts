@@ -150,7 +150,7 @@ async function requireEmpty(client: pg.Client, { when, tag }: Manifest['migratio
   await requireNoRows(client);
 }
 
-/** Of a database with tables of any release, or without any. */
+/** The database may have tables of any release, or none. */
 async function requireNoRows(client: pg.Client) {
   for (const table of ['users', 'projects', 'jobs']) {
     const { rows } = await client.query<{ isThere: boolean }>(

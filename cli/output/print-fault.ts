@@ -1,6 +1,6 @@
 import { redact } from '../../shared/secrets/redact.ts';
 
-/** Of an error, as logs have it. */
+/** The members of an error, as logs have it. */
 interface Fault {
   type?: string;
   message?: string;

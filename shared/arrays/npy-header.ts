@@ -27,7 +27,7 @@ export const ARRAY_TYPES = {
 export type ArrayType = keyof typeof ARRAY_TYPES;
 
 const MAGIC = '\x93NUMPY';
-/** Of a table with thousands of columns it is some 100 KB. */
+/** The header of a table with thousands of columns takes some 100 KB. */
 export const MAX_NPY_HEADER = 1 << 20;
 const MAX_DIMENSIONS = 32;
 const MAX_DEPTH = 20;

@@ -78,9 +78,9 @@ export function openPool(
 
 interface Client {
   sql: postgres.Sql;
-  /** What its own statements are given to when they are awaited. */
+  /** Sends a statement that was made by this client. */
   send: Statement['handler'];
-  /** Work that it was given and that has not ended: some that a break interrupts never ends. */
+  /** How much of its work has not ended. Work that a broken connection interrupts may never end. */
   running: number;
 }
 

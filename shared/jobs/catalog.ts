@@ -36,11 +36,11 @@ interface Definition {
   /** Rules for what is sent today, by members of the payload: see requestSchema(). They may change with any release. */
   rules?: Record<string, z.ZodType>;
   /**
-   * Of the payload; 1 unless given. Raise it with a member that a worker must not ignore, and with a form of one that workers
-   * of before refuse or take for another. A job waits for a worker that supports its version.
+   * The version of the payload; 1 unless given. Raise it with a member that a worker must not ignore, and with a form of one
+   * that older workers refuse or misread. A job waits for a worker that supports its version.
    */
   version?: number;
-  /** The lowest version that a payload needs, where workers of before support most: the previous release does them, too. */
+  /** The lowest version that a payload needs, where older workers support most payloads: the previous release does these, too. */
   versionOf?(payload: unknown): number;
   result: z.ZodObject;
   /**
@@ -75,7 +75,7 @@ interface Definition {
   retry?: boolean;
 }
 
-/** Of who asked for it, for the audit. */
+/** The address of who asked for it, for the audit. */
 const clientAddress = z.string().nullish();
 /** Entity tags in quotes, or `*`: a file of another state stays as it is. */
 const ifMatch = z.array(z.string()).optional();
@@ -307,7 +307,7 @@ type KindsWith<Members> = {
 export type KindWithSession = KindsWith<{ session: 'uses' | 'opens' }>;
 /** Kinds that need an open session and nothing else. */
 export type SessionKind = KindsWith<{ session: 'uses'; parent?: never }>;
-/** Of these, the ones whose output is streamed to the client. */
+/** Kinds with a session whose output is streamed to the client. */
 export type StreamedKind = SessionKind & KindsWith<{ output: 'streamed' }>;
 /** Kinds that are cancelled when the client that waits for them disconnects. */
 export type AwaitedKind = KindsWith<{ endsWithClient: true }>;
@@ -347,7 +347,7 @@ const REQUEST_SCHEMAS = new Map(
   }),
 );
 
-/** Of a payload that is new: its shape, by the rules of today. */
+/** The shape of a new payload, with the rules of today. */
 export function requestSchema(kind: JobKind): z.ZodObject {
   return REQUEST_SCHEMAS.get(kind) ?? jobDefinition(kind).payload;
 }

@@ -95,7 +95,7 @@ function wordsOf({ engine, id, state, reason }: NonNullable<JobRow['batch']>): s
   return id === null || words === '' ? null : `job ${id} of ${engine}: ${words}`;
 }
 
-/** Of a job that ended before its batch system said so, its last words are not true any more. */
+/** The last words of the batch system are not true any more where the job ended before it said so. */
 function publicBatch({ batch, finished }: JobSummary): z.output<typeof batchRecord> | null {
   if (!batch) return null;
   const isOpenThere = batch.phase !== 'ended' && batch.phase !== 'stopped';

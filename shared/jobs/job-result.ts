@@ -4,7 +4,7 @@ import { OBJECT_MEMBERS } from './result-objects.ts';
 
 const shapeOf = (kind: JobKind): Record<string, z.ZodType> => JOBS[kind].result.shape;
 
-/** Of all kinds, but for the keys of objects, which are internal. */
+/** The results of all kinds, without the keys of objects, which are internal. */
 function publicMembers(): Record<string, z.ZodType> {
   const members: Record<string, z.ZodType> = {};
   for (const [name, schema] of JOB_KINDS.flatMap(kind => Object.entries(shapeOf(kind)))) {

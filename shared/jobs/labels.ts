@@ -6,7 +6,7 @@ const MAX_LENGTH = 200;
 const LABELS: { [K in JobKind]?: (payload: Payload<K>) => string } = {
   'scan-host': ({ address, port }) => `${address}:${port}`,
   command: ({ command }) => command,
-  // Of a script what comes after its directives.
+  // The label of a script is what comes after its directives.
   batch: ({ command, script = '' }) => command ?? script.replace(/^#.*$/gm, ''),
   video: ({ images, pattern, type }) =>
     images

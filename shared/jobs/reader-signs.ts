@@ -3,7 +3,7 @@ import type { Db } from '../database/connect.ts';
 import { jobs } from '../database/schema.ts';
 import { isOpenById } from './job-conditions.ts';
 
-/** A request that sends streamed output shows so often that it does: the process that serves it may be killed. */
+/** How often a request that streams output writes a heartbeat, because its process may be killed. */
 export const READER_SIGN_MS = 3_000;
 /** A worker that has seen no sign for so long cancels the job. */
 export const READER_LOST_MS = 15_000;

@@ -119,7 +119,7 @@ async function touchSessions(tx: Tx, ids: string[]): Promise<void> {
         .where(sql`${sessions.sid} = ${sid} and ${sessions.accessed} < ${finished}::timestamptz`);
 }
 
-/** Of a batch job: its host will be asked again while there are credentials for that. */
+/** Whether the host of a batch job will be asked again: while there are credentials for that. */
 export const isOnItsHost = sql`(${inArray(jobs.kind, KINDS_WITH_SUBMISSIONS)} and ${jobs.runAt} is not null and not ${jobs.runRemoved}
   and exists (select from ${sessions} where ${sessions.sid} = ${jobs.session}
     and (${sessions.ended} is null or ${sessions.ended} > now() - ${CLEAN_UP})))`;

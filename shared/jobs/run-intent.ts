@@ -23,13 +23,13 @@ export const effectIntended = () => ({ runAt: new Date(), runRemoved: true });
 /** The host was not asked after all. */
 export const intentWithdrawn = { runAt: null, runRemoved: false };
 
-/** Of a new job: since when an abandoned one of the same request may have had the effect, or undefined. */
+/** Since when an abandoned job of the same request may have had the effect of a new one; undefined where it has not. */
 export const effectRepeated = (since: Date | undefined) => ({
   runAt: since,
   runRemoved: since !== undefined,
 });
 
-/** Of a run whose end a failover of the database lost: as removed from its host, it is requested by nobody. */
+/** Marks a run whose end a failover of the database lost as removed from its host, so that nobody requests it. */
 export const runEndLost = ({ runAt, runPlace }: Intent): Intent => ({
   runAt,
   runPlace,
@@ -64,7 +64,7 @@ export function mayBeRunOf({ runPlace }: Pick<Intent, 'runPlace'>, fences: strin
   return noted === undefined || noted === fences;
 }
 
-/** Of a command, what cannot be known: how it went on without an agent, or the end that a failover lost. */
+/** What cannot be known of a command: how it went on without an agent, or the end that a failover lost. */
 export function whatWasLost(row: Intent): 'plain exec' | 'end' | undefined {
   if (row.runAt === null || !row.runRemoved) return undefined;
   return row.runPlace === null ? 'plain exec' : 'end';

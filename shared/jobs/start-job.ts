@@ -33,7 +33,7 @@ export interface JobRequest<K extends JobKind = JobKind> {
   requestId?: string;
   /** Since when an abandoned job of the same request may have changed its file: see findEarlierRequest(). */
   runAt?: Date;
-  /** Of the client, for the audit. */
+  /** The client's address, for the audit. */
   address?: string;
   /** The most open jobs of the owner; 0: no limit. */
   limit: number;
@@ -79,7 +79,7 @@ export async function startJob<K extends JobKind>(
   return row;
 }
 
-/** Of a job that is repeated the payload was accepted before, whatever the rules are today. */
+/** A repeated job keeps its payload, which was accepted before, whatever the rules are today. */
 export function payloadToStore<K extends JobKind>({
   kind,
   payload,

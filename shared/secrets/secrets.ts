@@ -10,7 +10,7 @@ const suite = new CipherSuite({
 });
 /** Has the secret and the destination that it may be sent to (decision 35). */
 const VERSION = 2;
-/** Of 0.1.0, the secret alone: nobody opens it any more. */
+/** 0.1.0 sealed the secret alone so: nobody opens it any more. */
 const VERSION_WITHOUT_DESTINATION = 1;
 const ID_BYTES = 4;
 
@@ -83,12 +83,12 @@ interface WebhookContext {
 
 /** What is sealed. */
 export interface Sealed<T> {
-  /** Of a credential, the only one that it may be sent to, as destinationDigest() has it. */
+  /** The only one that a credential may be sent to, as destinationDigest() has it. */
   destination: string;
   secret: T;
 }
 
-/** The same in sealed bytes. */
+/** The form of sealed bytes, in which the destination is called `place`. */
 interface Stored<T> {
   place: string;
   secret: T;

@@ -17,7 +17,7 @@ export function listSettings(environment: Record<string, string | undefined>): S
   return Object.entries<Setting>(SETTINGS).map(([name, { default: otherwise, meaning }]) => {
     const given = environment[name] || undefined;
     const value = given ?? otherwise ?? null;
-    // Of a setting that is always a secret, also where there is none.
+    // A setting that is always a secret is one also where it is not set.
     const secret = isSecretSetting(name, value ?? 'x');
     const from = given === undefined ? (value === null ? 'unset' : 'default') : 'environment';
     return { name, value: secret ? null : value, from, secret, meaning };

@@ -11,7 +11,7 @@ import { fitsPatterns } from './name-patterns.ts';
 const AUTHORITY = '@cert-authority';
 const AUTHORITY_FORM = `must be "${AUTHORITY} HOSTS ssh-ed25519 AAAA…", as in known_hosts`;
 
-/** Of an authority: NIST SP 800-131A asks for as many. */
+/** Bits of an authority's key: NIST SP 800-131A asks for as many. */
 const MIN_RSA_BITS = 2_048;
 
 interface At {

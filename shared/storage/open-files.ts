@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 
 const IDLE_MS = 2_000;
-/** Of files that nobody reads at the moment. */
+/** Limit on open files that nobody reads at the moment. */
 const MAX_IDLE = 64;
 
 interface Entry {

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 
-/** Of what one user alone uses. */
+/** The mode of what one user alone uses. */
 export const OWN_MODES = { file: 0o600, folder: 0o700 };
-/** Of what two users share by a group. */
+/** The mode of what two users share by a group. */
 export const SHARED_MODES = { file: 0o640, folder: 0o770 };
 /** The mode of the root, whose folders the group cannot replace. New entries of a folder get its group (S_ISGID). */
 export const SHARED_ROOT = 0o2750;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Of the columns of a table. */
+/** The types of a table's columns. */
 export const COLUMN_TYPES = [
   'text',
   'integer',

@@ -17,7 +17,7 @@ export class BatchOutput {
   readonly #writer: OutputWriter;
   /** How much of both streams was taken. */
   readonly #taken: OutputOffsets;
-  /** Of a cancelled job not all was stored that was taken. */
+  /** Whether output of a cancelled job was taken and not stored. */
   #isCut = false;
 
   constructor(context: JobContext<'batch'>, node: LoginNode, writer: OutputWriter) {

@@ -143,7 +143,7 @@ function decideRevoked({ id, phase, files, wasSeen }: Known): Action {
     return files.answer === 'overdue'
       ? { type: 'again', why: 'unanswered' }
       : { type: 'fail', why: 'refused' };
-  // Of one that it had, nobody can tell whether it lost it or somebody cancelled it there.
+  // Nobody can tell whether the batch system lost a job that it had, or somebody cancelled it there.
   if (phase === 'absent')
     return wasSeen ? { type: 'fail', why: 'vanished' } : { type: 'again', why: 'forgotten' };
   return { type: 'fail', why: phase === 'ended' ? 'unbegun' : 'ended' };

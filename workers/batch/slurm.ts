@@ -73,7 +73,7 @@ export const slurm: Engine = {
   program: 'sbatch',
 
   submit(token, { name, nodes, tasks, cpus, memory, time, queue, account, options = [] }) {
-    // Of a repeated option the last one counts.
+    // The last one of a repeated option counts.
     const words = [
       ...options,
       ...(name === undefined ? [] : [`--comment=${name}`]),

@@ -133,7 +133,7 @@ export class Attempt {
     await this.#end({ state: 'failed', error: record }, this.#withFailure);
   }
 
-  /** Of a job that was released or lost, it is told as well that it changed, and that its slot is free. */
+  /** Notifies of the released or lost job too: it changed, and its slot is free. */
   close(): void {
     this.#progress.close();
     this.#claim.signals.close();

@@ -1,7 +1,7 @@
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { DirectConnection } from '../../shared/database/direct-connection.ts';
 
-/** PostgreSQL counts how often a connection takes a lock. Taken but once, it is given up at once. */
+/** PostgreSQL counts how often a connection takes a lock. We take it once, so one unlock releases it. */
 const TAKE = `
   select case
     when exists (

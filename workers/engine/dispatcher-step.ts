@@ -17,7 +17,7 @@ export class DispatcherStep<T = unknown> {
   #soon: NodeJS.Timeout | undefined;
   /** What it failed with the last time, if it did: told once, not every second. */
   #failure: string | undefined;
-  /** Of the last time; undefined where it failed. */
+  /** What the last run returned; undefined where it failed. */
   result: T | undefined;
   running: Promise<void> | undefined;
 

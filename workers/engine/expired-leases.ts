@@ -56,7 +56,7 @@ export class SilentWorkers {
 }
 
 const isLeased = and(hasSlot, isNotNull(jobs.leaseToken));
-/** Of a claim without a lease, as a release before 0.2 made it. Nobody renews it. */
+/** The version of a claim without a lease, which a release before 0.2 made and nobody renews. */
 const NO_LEASE = 'none';
 /** Each renewal changes xmin, whatever the clock says. */
 const leaseVersion = sql`${leases}.xmin::text`;

@@ -46,7 +46,7 @@ export class Grouped<Item, Answer> {
     this.#begin();
   };
 
-  /** Of two items of one job, one may be outdated: each is judged by the job's row alone. */
+  /** One of two items of a job may be outdated: each is judged by the job's row alone. */
   #takeGroup(): Asked<Item, Answer>[] {
     const group = new Map<string, Asked<Item, Answer>>();
     const rest: Asked<Item, Answer>[] = [];

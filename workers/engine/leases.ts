@@ -32,12 +32,13 @@ const renew = prepareOnce(db => writeLease(db).prepare('renew_lease'));
 interface Holding {
   /** Its cancel was requested. */
   isCancelled: boolean;
-  /** Of streamed output: see reader-signs.ts. */
+  /** When the reader of streamed output last gave a sign: see reader-signs.ts. */
   readerSeen: Date | null;
 }
 
 /**
- * Renews the worker's lease, then reads which of these claims still hold, and whether somebody still wants the job of each. A worker whose lease had expired may have lost some. The read waits for no lock.
+ * Renews the worker's lease, then reads which of these claims still hold, and whether somebody still wants the job of
+ * each. A worker whose lease had expired may have lost some. The read waits for no lock.
  */
 export async function renewLease(
   db: Db,

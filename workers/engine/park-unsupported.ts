@@ -96,7 +96,7 @@ export async function unpark(db: Db, { queue, supported }: Given): Promise<boole
   return parked.length === BATCH;
 }
 
-/** Of those that wait. What somebody has locked, to cancel it, is passed over. */
+/** Selects waiting jobs only. A job that somebody has locked, to cancel it, is passed over. */
 async function setNotBefore(db: Db, amongIds: SQL, notBefore: SQL): Promise<void> {
   const unlocked = sql`select id from ${jobs} where ${jobs.id} = ${amongIds} for update skip locked`;
   await db

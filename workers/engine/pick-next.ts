@@ -17,7 +17,7 @@ export interface Picked extends Record<string, unknown> {
   hidden: string[] | null;
 }
 
-/** So many jobs that no worker supports are looked past for the first of an owner. */
+/** How many jobs that no worker supports are skipped for each owner. */
 const LOOKED_PAST = 16;
 const MAX_HIDDEN = 10;
 

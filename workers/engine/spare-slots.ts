@@ -3,7 +3,7 @@ export class SpareSlots {
   readonly #count: number;
   /** Jobs that run. */
   #jobs = 0;
-  /** Of the work that borrows slots, in the order in which it began. */
+  /** The work that borrows slots, in the order in which it began. */
   readonly #borrowed = new Set<AbortController>();
   readonly #stopping: AbortSignal;
   /** Lends no more meanwhile. */

@@ -90,7 +90,7 @@ const isSilence = (error: unknown) => error instanceof WindlassError && error.co
 
 interface Written {
   created: boolean;
-  /** Of a file that is still to get its name: what it replaces. */
+  /** What the file replaces, while it is still to get its name. */
   expected?: Expected;
   path: string;
   /** Of realPath(). */

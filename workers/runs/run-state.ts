@@ -42,7 +42,7 @@ export interface RunState {
   isCancelled: boolean;
   /** The run must be stopped for a limit of its caller. */
   isLimited: boolean;
-  /** The same host on the same boot as was asked first: if it has no record, the run never started. */
+  /** Whether this is the host, on the boot, that was asked first: if it has no record, the run never started. */
   isSamePlace: boolean;
   /** And it may be requested there again. */
   mayRepeat: boolean;

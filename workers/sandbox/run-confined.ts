@@ -6,7 +6,7 @@ import { confine, findIsolation } from './confine.ts';
 import { diskFull, watchScratch } from './scratch-dir.ts';
 import { watchMemory } from './watch-memory.ts';
 
-/** Of the end of standard error. */
+/** How much of the end of standard error is kept. */
 const MAX_STDERR_LENGTH = 8192;
 
 interface RunOptions {

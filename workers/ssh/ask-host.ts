@@ -9,7 +9,7 @@ import { readAll } from './read-all.ts';
 
 /** A command of a batch system may wait a minute for its controller, and then tries again. */
 const ANSWER_MS = 180_000;
-/** Of memory, more than any answer takes: a hostile host must not fill this worker's. */
+/** Limit on an answer's bytes, more than any takes: a hostile host must not fill this worker's memory. */
 const MAX_BYTES = 32 << 20;
 /** What a piece takes beside its bytes, of which a host may send one at a time. */
 const PIECE_BYTES = 256;

@@ -1,6 +1,6 @@
 import type ssh2 from 'ssh2';
 
-/** Of all that a host says; more is cut off. */
+/** Limit on all that a host says; more is cut off. */
 const MAX_CHARACTERS = 4_096;
 /** Control characters but for tabs and line breaks: a terminal would obey them. */
 const CONTROLS = /[^\P{Cc}\t\n]/gu;

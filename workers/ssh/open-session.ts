@@ -16,7 +16,7 @@ import type { RemoteSession } from './remote-session.ts';
 
 /** For the start-up files to run and the command's end to come back. */
 const PROBE_MS = 20_000;
-/** Of what is read of each stream. */
+/** Limit on what is read of each stream. */
 const MAX_SAID = 65_536;
 
 /**

@@ -97,7 +97,7 @@ export async function cancelJobsOfEndedSessions(context: CancelContext): Promise
   await cancelAndTell(context, sql`${jobs.id} = any(array(${found}))`);
 }
 
-/** The same for all sessions, for the time without upkeep. Reads all open jobs. */
+/** Cancels the jobs of all ended sessions, for the time without upkeep. Reads all open jobs. */
 export async function cancelJobsOfSessionsEndedBefore(context: CancelContext): Promise<void> {
   const isOfEnded = sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${wasEnded})`;
   await cancelAndTell(context, and(isOpenByOwner, isNull(jobs.cancelRequested), isOfEnded));

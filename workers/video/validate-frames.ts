@@ -71,7 +71,7 @@ function parse(head: Head): Parsed {
   return { info, pixels: pixelFormatOf(head.bytes), isCut: head.isCut };
 }
 
-/** The same with one fork per frame, which is slower and expects less of the host. */
+/** Validates the frames with one fork per frame, which is slower and expects less of the host. */
 async function readEach(
   frames: readonly Frame[],
   headBytes: number,

@@ -41,7 +41,7 @@ export const batchPayload = z.object({
 });
 export type BatchRequest = z.output<typeof batchPayload>;
 
-/** Of version 3 is `~/` in `cwd`: workers of before refuse it. */
+/** `~/` in `cwd` needs version 3: older workers refuse it. */
 export const batchVersion = ({ cwd }: BatchRequest) =>
   cwd !== undefined && beginsAtHome(cwd) ? 3 : 2;
 

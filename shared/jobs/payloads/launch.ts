@@ -20,7 +20,7 @@ export const commandPayload = z.object({
   timeout: z.number().optional(),
 });
 
-/** Of version 4 is `~/` in `cwd`: workers of before look for a folder of that name. */
+/** `~/` in `cwd` needs version 4: older workers look for a folder of that name. */
 export const commandVersion = ({ cwd }: z.output<typeof commandPayload>) =>
   cwd !== undefined && beginsAtHome(cwd) ? 4 : 3;
 

@@ -63,7 +63,7 @@ export const videoPayload = z.object({
   cache: z.object({ project: z.string(), key: z.string() }).optional(),
 });
 
-/** Of version 5 is a pattern with further signs, as `/50%damping/%d.png` has: workers of before refuse it. */
+/** A pattern with further signs, as in `/50%damping/%d.png`, needs version 5: older workers refuse it. */
 export const videoVersion = ({ pattern }: z.output<typeof videoPayload>) =>
   pattern !== undefined && !hasOnlyItsSigns(pattern) ? 5 : 4;
 

@@ -13,7 +13,7 @@ export class FlowWindow {
   #size = MIN_BYTES;
   #received = 0;
   #granted = MIN_BYTES;
-  /** Grants that have not arrived whole: up to which byte, with which window, when. */
+  /** Grants whose bytes are still arriving: end offset, window size and time. */
   readonly #grants: { upTo: number; size: number; at: number }[] = [];
 
   /**
