@@ -55,7 +55,7 @@ export async function measureWarmCommand(options: {
         walBytes: ((busy.walBytes - idle.walBytes) * ROUNDS) / LAUNCHES,
       });
     }
-    // Of a vacuum that falls into one of them, nothing is left.
+    // A vacuum that falls into one of them leaves no trace.
     const median = (key: keyof Written) =>
       rounds.map(round => round[key]).sort((x, y) => x - y)[(ROUNDS - 1) / 2] ?? 0;
     const commits = median('commits');

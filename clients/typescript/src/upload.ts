@@ -65,7 +65,7 @@ export async function upload(
   return ended;
 }
 
-/** Of a program without types it may be anything, such as a path. */
+/** A program without types may give anything, such as a path. */
 function toSources(given: Files): Source[] {
   const files = isSource(given) ? [given] : Array.from(given ?? []);
   if (files.length > 0 && files.every(isSource)) return files;
@@ -142,7 +142,7 @@ async function sendAll(
     const params = { path: { uid: id }, header: { 'If-Match': sender.tag } };
     const body = { uploaded: plan.counts };
     const { api } = connection;
-    // Of two states nothing is made.
+    // Nothing is made of two states.
     for (const file of files) await file.check?.();
     try {
       return (

@@ -39,7 +39,7 @@ export function sortEntries(listing: Listing, order: Order, isDown: boolean): Ui
   );
 }
 
-/** Of these positions those whose names hold a text, whatever its capitals. */
+/** Those of the positions whose names hold a text, whatever its capitals. */
 export function findEntries({ names }: Listing, sorted: Uint32Array, find: string): Uint32Array {
   const wanted = find.toLowerCase();
   return sorted.filter(at => (names[at] ?? '').toLowerCase().includes(wanted));

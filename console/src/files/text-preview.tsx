@@ -40,7 +40,7 @@ export function TextPreview({ sid, path, entry }: { sid: string; path: string; e
   const isTable = ['csv', 'tsv'].includes(extensionOf(name));
   const options = { separator: findSeparator(text), most: ROWS + 1, isCut };
   const found = isTable ? readRows(text, options) : [];
-  // Of a first line that is longer than what was read there is no row.
+  // A first line that is longer than what was read has no row.
   const rows = found.length > 0 ? found : undefined;
   const isPart = isCut || (rows && rows.length > ROWS);
   const columns = rows?.[0]?.length ?? 0;

@@ -36,7 +36,7 @@ async function write(text: string): Promise<boolean> {
   }
 }
 
-/** Of a long output the beginning may not be here any more: then there is no text. */
+/** The beginning of a long output may not be here any more: then there is no text. */
 function gather(log: OutputLog): { text: string; isAll: boolean } {
   const pieces: string[] = [];
   let size = 0;

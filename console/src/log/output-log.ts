@@ -4,11 +4,11 @@ import { LINES_PER_MARK, LineIndex, LONG_LINE_BYTES } from './line-index.ts';
 import { LineTimes } from './line-times.ts';
 import { MergedLines, STREAMS, type StreamName } from './merged-lines.ts';
 
-/** Of a longer line the beginning is shown, and of one that overwrites itself, as progress bars do, the end. */
+/** A longer line is shown by its beginning, and one that overwrites itself, as progress bars do, by its end. */
 const SHOWN_BYTES = 16 << 10;
 /** Bytes that are kept of both streams; older ones are read again where they are looked at. */
 const KEPT_BYTES = 64 << 20;
-/** Of a longer line no more than what is shown is looked through and copied. */
+/** A longer line is searched and copied no further than it is shown. */
 const WHOLE_BYTES = 16 << 20;
 /** Fewer are looked for one by one. */
 const FEW_LINES = 16;

@@ -22,7 +22,7 @@ const KINDS: Record<Artifact['type'], string> = {
   file: 'File',
   parameter: 'Parameter',
 };
-/** Of files the bytes are all there is: they are downloaded. */
+/** Files have nothing but their bytes: they are downloaded. */
 const HAS_PAGE: Artifact['type'][] = ['parameter', 'table', 'array'];
 
 export const ArtifactTable = ({ base, mid, artifacts, onRemove }: ArtifactTableProps) => (

@@ -65,7 +65,7 @@ export const EnvironmentField = ({ draft }: { draft: Given }) => (
   </label>
 );
 
-/** Of the fields those that were filled in. Throws for a line of the environment that is none. */
+/** The fields that were filled in. Throws for a line of the environment that is none. */
 export function readRunOptions(given: Given): RunOptions {
   return {
     ...readCommonFields(given),

@@ -88,7 +88,7 @@ async function send(
   }
 }
 
-/** Of many small files not each has the folder listed again. */
+/** Many small files do not each have the folder listed again. */
 function refresh(sid: string): void {
   const isLast = !queue.list.some(one => one.sid === sid && one.state === 'waits');
   if (!isLast && performance.now() - refreshed < REFRESH_MS) return;

@@ -21,7 +21,7 @@ const LIST_MS = 2_000;
 const JOB_MS = 3_000;
 
 export const isEnded = ({ finished }: Pick<Job, 'finished'>): boolean => finished !== null;
-/** Of others' jobs administrators see less. */
+/** Administrators see less of others' jobs. */
 export const isOwn = (job: ListedJob): job is Job => 'label' in job;
 
 /** Of a command that came to its own end: 0 is success. */

@@ -68,7 +68,7 @@ const sayThatItExists = (aid: string) => (error: unknown) => {
   throw exists(aid);
 };
 
-/** Of what somebody else has stored meanwhile, what it is, or that it is no more. */
+/** What somebody else has stored meanwhile, or that it is no more. */
 const readAgain = (mid: string, aid: string) => async (error: unknown) => {
   if (error instanceof WindlassError && error.code === 'precondition_failed')
     await Promise.all([

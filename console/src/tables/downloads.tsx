@@ -39,7 +39,7 @@ export function Downloads({ table, view, total }: DownloadsProps) {
     ...view.filter.map(each => ['filter', each]),
   ]);
   const address = apiPath(artifactPath(table.mid, artifact)) + (asked.size > 0 ? `?${asked}` : '');
-  /** Of a view that is not there yet, a job would be saved. */
+  /** A view that is not there yet would be saved as a job. */
   const saveView = async (link: HTMLAnchorElement) => {
     setError(undefined);
     try {
@@ -82,7 +82,7 @@ export function Downloads({ table, view, total }: DownloadsProps) {
   );
 }
 
-/** Of a link that was clicked the browser reads on for a while. */
+/** The browser reads on for a while from a link that was clicked. */
 const KEPT_MS = 60_000;
 
 function saveAs(blob: Blob, name: string): void {

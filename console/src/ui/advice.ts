@@ -11,7 +11,7 @@ const ADVICE: [error: RegExp, advice: string | undefined][] = [
     /^host_not_allowed .*"private"/,
     `If it is meant to be there, tick the box of private networks. ${HOSTS}`,
   ],
-  // Of the address of a webhook the service says itself what can be done.
+  // The service itself says what can be done about the address of a webhook.
   [/^(host_not_allowed(?!.*WEBHOOK_)|missing_agent)/, HOSTS],
   [/^reconnect_required/, 'Log in to the host again, then repeat it.'],
   [

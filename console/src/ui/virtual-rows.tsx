@@ -15,7 +15,7 @@ interface VirtualRowsProps {
 /** Rows drawn beyond what is seen, so that none is missing while it is scrolled. */
 const SPARE = 6;
 
-/** Of any number of rows those that are seen, as high as all together: up to some 500,000, where elements end. */
+/** Draws only the rows that are seen, as high as all together: up to some 500,000, where elements end. */
 export function VirtualRows({ scroller, count, rowHeight, keep, row }: VirtualRowsProps) {
   const [seen, setSeen] = useState({ top: 0, height: 600 });
   useEffect(() => {

@@ -102,7 +102,7 @@ function refuseOtherName(path: string): void {
   });
 }
 
-/** Of those that begin at one place the last is taken. */
+/** The last of those that begin at one place is taken. */
 function readPiece(name: string): [number, number][] {
   const [, start, length] = /^(\d+)-(\d+)$/.exec(name) ?? [];
   return start === undefined ? [] : [[Number(start), Number(length)]];

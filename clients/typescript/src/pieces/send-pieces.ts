@@ -47,7 +47,7 @@ export async function sendPieces(
   const pieces = await preparePieces(session, { target: path, parents, folder }, signal);
   try {
     const { names, digest } = await sendMissing(connection, pieces, file, options);
-    // Of two states no file is made.
+    // No file is made of two states.
     await source.check?.();
     const whole = { names, size: source.size, digest: toHex(digest), mode: options.mode };
     if (!(await joinPieces(session, pieces, whole, signal))) throw changed(path);
