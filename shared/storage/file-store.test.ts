@@ -1,7 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readlinkSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  createReadStream,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, expect, test } from 'vitest';
 import { describeObjectStore } from '../../test/harness/files/store-contract.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
@@ -121,6 +131,50 @@ test('a store that cannot be used says that it is unavailable', async () => {
   const root = join(directory.path, 'file');
   writeFileSync(root, '');
   await expect(new FileStore(root).check()).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+const AWAY = { code: 'unavailable', headers: { 'Retry-After': '2' } };
+
+test('a disk that cannot be read is unavailable, also in the middle', async () => {
+  const root = join(directory.path, 'unreadable');
+  const store = new FileStore(root);
+  await store.check();
+  // Its first byte cannot be read (EIO).
+  symlinkSync('/proc/self/mem', join(root, 'objects', 'broken'));
+  await expect(store.read('broken', Buffer.alloc(1), 0)).rejects.toMatchObject(AWAY);
+  await expect(buffer(await store.get('broken'))).rejects.toMatchObject(AWAY);
+  // It is the source's own fault, which the store does not mend.
+  const source = createReadStream('/proc/self/mem');
+  await expect(store.put('a', source)).rejects.toMatchObject({ code: 'EIO' });
+});
+
+describeUnless(missingRoot(), 'a folder that becomes read-only', () => {
+  test('is unavailable to who writes, until it is not', async () => {
+    const mounted = join(directory.path, 'read-only');
+    mkdirSync(mounted);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', mounted]);
+    try {
+      const store = new FileStore(mounted);
+      const bytes = Buffer.from('x');
+      await store.put('kept', bytes);
+      const remount = (how: 'ro' | 'rw') =>
+        execFileSync('mount', ['-o', `remount,${how}`, mounted]);
+      remount('ro');
+      const writes = {
+        put: () => store.put('a', bytes),
+        'put a stream': () => store.put('a', Readable.from([bytes])),
+        remove: () => store.remove('kept'),
+        check: () => store.check(),
+      };
+      for (const [name, write] of Object.entries(writes))
+        await expect(write(), name).rejects.toMatchObject(AWAY);
+      expect(await buffer(await store.get('kept'))).toEqual(bytes);
+      remount('rw');
+      for (const write of Object.values(writes)) await write();
+    } finally {
+      execFileSync('umount', ['-l', mounted]);
+    }
+  });
 });
 
 describeUnless(missingRoot(), 'a full disk', () => {

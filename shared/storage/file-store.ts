@@ -18,8 +18,8 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
-import { isDiskFull } from '../process/disk-errors.ts';
 import { Beneath } from './beneath.ts';
+import { translateCheckError, translateFileError } from './file-errors.ts';
 import { assertFreeSpace } from './free-space.ts';
 import {
   assertKey,
@@ -80,18 +80,23 @@ export class FileStore implements ObjectStore {
         await file.close();
       }
     } catch (error) {
+      const isOfSource = !Array.isArray(source) && source.errored === error;
       if (!Array.isArray(source)) source.destroy();
-      await this.#remove(at);
-      throw translateDiskFull(error);
+      // What a store leaves that is read-only by now is removed with abandoned writes or orphaned objects.
+      await this.#remove(at).catch(ignore);
+      throw isOfSource ? error : translateFileError(error);
     }
   }
 
   async get(key: string, { range, signal }: GetOptions = {}): Promise<Readable> {
     const file = await this.#open(key);
     const bytes = createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
+    const destroy = bytes.destroy.bind(bytes);
+    // Not in _destroy(): see S3Body.
+    bytes.destroy = error => destroy(error && (translateFileError(error) as Error));
     // An abort may come before there is a reader, which learns of it anyway: without a listener it would end the
     // process.
-    return bytes.on('error', () => {});
+    return bytes.on('error', ignore);
   }
 
   read(key: string, into: Buffer, start: number): Promise<void> {
@@ -100,7 +105,8 @@ export class FileStore implements ObjectStore {
       () => this.#open(key),
       async file => {
         for (let at = 0; at < into.length; ) {
-          const { bytesRead } = await file.read(into, at, into.length - at, start + at);
+          const length = into.length - at;
+          const { bytesRead } = await file.read(into, at, length, start + at).catch(rethrow);
           if (bytesRead === 0) throw new Error(`the object ${key} ends too early`);
           at += bytesRead;
         }
@@ -124,7 +130,7 @@ export class FileStore implements ObjectStore {
       return found.isFile() ? { key, size: found.size, modified: found.mtime } : undefined;
     } catch (error) {
       if (isMissing(error)) return undefined;
-      throw error;
+      throw translateFileError(error);
     }
   }
 
@@ -167,26 +173,25 @@ export class FileStore implements ObjectStore {
     for (const name of names) {
       const path = join(this.#incoming, name);
       const found = await stat(path).catch(() => undefined);
-      if (found && found.mtime < before) await rm(path, { force: true });
+      if (found && found.mtime < before) await rm(path, { force: true }).catch(rethrow);
     }
   }
 
   async freeBytes(): Promise<number> {
-    await this.#make(this.#objects);
+    await this.#make(this.#objects).catch(rethrow);
     // Without what is reserved for root.
-    const { bavail, bsize } = await statfs(this.#objects);
+    const { bavail, bsize } = await statfs(this.#objects).catch(rethrow);
     return bavail * bsize;
   }
 
   async check(): Promise<void> {
     try {
-      await this.#make(this.#objects);
-      await access(this.#objects, constants.W_OK);
-    } catch (cause) {
-      throw new WindlassError('unavailable', {
-        detail: 'The object store cannot be written.',
-        cause,
-      });
+      for (const folder of [this.#objects, this.#incoming]) {
+        await this.#make(folder);
+        await access(folder, constants.W_OK);
+      }
+    } catch (error) {
+      throw translateCheckError(error);
     }
   }
 
@@ -251,28 +256,22 @@ async function syncDirectories(from: string, upTo: string): Promise<void> {
   await Promise.all(paths.map(syncDirectory));
 }
 
+function rethrow(error: unknown): never {
+  throw translateFileError(error);
+}
+
 function ignoreMissing(error: unknown): void {
-  if (!isMissing(error)) throw error;
+  if (!isMissing(error)) rethrow(error);
 }
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
 function noneIfMissing(error: unknown): never[] {
-  if (isMissing(error)) return [];
-  throw error;
+  return isMissing(error) ? [] : rethrow(error);
 }
 
 function rethrowMissing(error: unknown): never {
   if (isMissing(error))
     throw new WindlassError('not_found', { detail: 'There is no such object.', cause: error });
-  throw error;
-}
-
-function translateDiskFull(error: unknown): unknown {
-  if (!isDiskFull(error)) return error;
-  return new WindlassError('insufficient_storage', {
-    detail: 'The disk of the object store is full.',
-    hint: 'Free some space or ask the administrator to.',
-    cause: error,
-  });
+  rethrow(error);
 }

@@ -2,6 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { type Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { assertBuffersSize, enforceSize } from './declared-size.ts';
+import { translateFileError } from './file-errors.ts';
 
 /** checkSpace() is called after so many bytes. */
 const CHECK_EVERY_BYTES = 16 << 20;
@@ -13,7 +14,7 @@ interface WriteOptions {
   checkSpace(): Promise<void>;
 }
 
-/** Writes the whole source and returns its number of bytes. */
+/** Writes the whole source and returns its number of bytes. Errors of the source are thrown on as they are. */
 export async function writeAll(
   file: FileHandle,
   source: Readable | Buffer[],
@@ -46,7 +47,9 @@ export async function writeAll(
 async function writeBuffers(file: FileHandle, buffers: Buffer[]): Promise<number> {
   let written = 0;
   for (let left = buffers.filter(buffer => buffer.length > 0); left.length > 0; ) {
-    const { bytesWritten } = await file.writev(left);
+    const { bytesWritten } = await file.writev(left).catch((error: unknown) => {
+      throw translateFileError(error);
+    });
     written += bytesWritten;
     left = dropBytes(left, bytesWritten);
   }
