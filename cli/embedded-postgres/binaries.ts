@@ -23,6 +23,8 @@ import { SYSTEM_DIR } from '../data-dir/choose-data-dir.ts';
 import { translateSwitchError } from './postgres-user.ts';
 
 const STALE_AFTER_MS = 3_600_000;
+/** The package's list of links, which every copy has. */
+const LINKS = 'pg-symlinks.json';
 
 export interface PostgresBinaries {
   initdb: string;
@@ -59,6 +61,8 @@ export async function findBinaries({
   if (!(await tryToLink(native)) || !(await canRun(native, user))) {
     native = await copyNative(found, user ? (systemDir ?? SYSTEM_DIR) : dataDir);
   }
+  // Those of SYSTEM_DIR stay: other services of this machine may run from them.
+  if (!user) await removeOtherCopies(dataDir, native);
   const bin = join(native, 'bin');
   const major = await readMajor(join(bin, 'postgres'), user);
   return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres'), major };
@@ -85,7 +89,7 @@ async function findPackage(): Promise<NativePackage> {
 
 /** Creates the missing links; several processes may do so at once. False if they cannot be created. */
 async function tryToLink(native: string): Promise<boolean> {
-  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(ifMissing('[]'));
+  const list = await readFile(join(native, LINKS), 'utf8').catch(ifMissing('[]'));
   const links: { source: string; target: string }[] = JSON.parse(list);
   for (const { source, target } of links) {
     // Both paths start at the package's folder. Links are relative, so that they work in copies.
@@ -165,7 +169,7 @@ async function copyNative({ native, label }: NativePackage, parent: string): Pro
   const copy = join(parent, `copy-${randomBytes(6).toString('hex')}`);
   try {
     await copyTree(native, join(copy, 'native'));
-    await copyFile(join(native, 'pg-symlinks.json'), join(copy, 'native', 'pg-symlinks.json'));
+    await copyFile(join(native, LINKS), join(copy, 'native', LINKS));
     if (!(await tryToLink(join(copy, 'native'))))
       throw new Error(`No links can be created in ${copy}.`);
     await rename(join(copy, 'native'), target);
@@ -220,5 +224,15 @@ async function removeStaleCopies(parent: string): Promise<void> {
     if (found && Date.now() - found.mtimeMs > STALE_AFTER_MS) {
       await rm(path, { recursive: true, force: true });
     }
+  }
+}
+
+/** Removes what earlier releases copied. What cannot be removed only takes space. */
+async function removeOtherCopies(dataDir: string, present: string): Promise<void> {
+  for (const name of await readdir(dataDir)) {
+    const path = join(dataDir, name);
+    if (!/^postgres-\d/.test(name) || path === present) continue;
+    const isCopy = await stat(join(path, LINKS)).catch(() => undefined);
+    if (isCopy) await rm(path, { recursive: true, force: true }).catch(() => {});
   }
 }

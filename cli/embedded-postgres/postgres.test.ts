@@ -47,6 +47,25 @@ describe.each(accounts)('run by $as', ({ as }) => {
     expect(await query(second.url, sql => sql`select answer from kept`)).toEqual([{ answer: 42 }]);
   });
 
+  test('a start removes the programs that earlier releases copied, and nothing of others', async () => {
+    const owner = await start();
+    const { uid, gid } = fs.statSync(owners.dataDir);
+    const put = (folder: string, file: string) => {
+      fs.mkdirSync(join(owners.dataDir, folder));
+      fs.writeFileSync(join(owners.dataDir, folder, file), '');
+      for (const path of [folder, join(folder, file)])
+        fs.chownSync(join(owners.dataDir, path), uid, gid);
+    };
+    put('postgres-17.2.0', 'pg-symlinks.json');
+    put('postgres-17-old', 'PG_VERSION');
+    await stopOwner(owner);
+    await start();
+    const left = fs.readdirSync(owners.dataDir).filter(name => name.startsWith('postgres-17'));
+    // Those of root are elsewhere.
+    const kept = as === 'root' ? ['postgres-17-old', 'postgres-17.2.0'] : ['postgres-17-old'];
+    expect(left.sort()).toEqual(kept);
+  });
+
   test('a killed postmaster is back at the same URL', async () => {
     const owner = await start();
     process.kill(owner.pid, 'SIGKILL');
