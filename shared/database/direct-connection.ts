@@ -23,6 +23,8 @@ export class DirectConnection {
   #client: Promise<pg.Client> | undefined;
   /** The one that #client is, or will be. */
   #present: pg.Client | undefined;
+  /** What those broke with: of the statements that waited behind it the driver says only that the client was closed. */
+  readonly #faults = new WeakMap<pg.Client, unknown>();
   #sent: Promise<unknown> = Promise.resolve();
   #wasOpen = false;
   #isClosed = false;
@@ -104,7 +106,7 @@ export class DirectConnection {
     const client = new (clientOf(this.#url))(this.#options);
     this.#present = client;
     this.#channels = new Set();
-    client.on('error', () => this.#drop(client));
+    client.on('error', error => this.#drop(client, error));
     client.on('end', () => this.#drop(client));
     client.on('notification', ({ channel, payload = '' }) => {
       for (const listener of this.#listeners.get(channel) ?? []) listener(payload);
@@ -114,9 +116,8 @@ export class DirectConnection {
       await client.query(`set idle_session_timeout = ${this.#idleSessionMs}`);
       await this.#listenAll(client);
     } catch (error) {
-      if (!isAnswer(error)) countAsOutage(error);
-      this.#drop(client);
-      throw error;
+      this.#drop(client, error);
+      throw this.#faults.get(client) ?? error;
     }
     this.#ping ??= setInterval(() => void this.#keepAlive(), PING_MS).unref();
     if (this.#wasOpen) for (const listener of this.#onReconnect) listener();
@@ -138,9 +139,8 @@ export class DirectConnection {
     } catch (error) {
       if (isAnswer(error)) throw error;
       // It is unknown what the server did: the connection cannot be used any more.
-      countAsOutage(error);
-      this.#drop(client);
-      throw error;
+      this.#drop(client, error);
+      throw this.#faults.get(client) ?? error;
     }
   }
 
@@ -163,8 +163,10 @@ export class DirectConnection {
   }
 
   /** Ends a connection that broke. */
-  #drop(client: pg.Client): void {
+  #drop(client: pg.Client, fault?: unknown): void {
+    if (!isAnswer(fault)) countAsOutage(fault);
     if (this.#present !== client) return;
+    this.#faults.set(client, fault);
     client.end().catch(() => {});
     this.#present = undefined;
     this.#client = undefined;
