@@ -38,6 +38,7 @@ interface Readiness {
 export class ReadinessCheck {
   readonly #api: ApiContext;
   readonly #pending = new Map<string, Promise<unknown>>();
+  #told = '';
   /** Start of this process. */
   readonly #began = performance.now();
 
@@ -47,9 +48,10 @@ export class ReadinessCheck {
 
   async run(): Promise<Readiness> {
     const { db } = this.#api.database;
+    const isFull = this.#api.database.wasFull();
     const [database, objects, foreign, queue, eviction, work, waiting, shortage] =
       await Promise.all([
-        this.#ask('database', () => countWorkers(db)),
+        this.#ask('database', () => this.#api.database.check().then(() => countWorkers(db))),
         this.#ask('objects', () => this.#api.objects.check()),
         // Apart: it needs the database, too, and what is not known is no problem of the objects.
         this.#ask('owner', () => findForeignStore(db, this.#api.objects)),
@@ -63,21 +65,30 @@ export class ReadinessCheck {
       database: database.problem,
       objects: objects.problem ?? (foreign.value ? describeForeign(foreign.value) : null),
       queue: queue.problem,
-      // Unknown without the database.
-      work: work.value ?? null,
+      // Unknown where workers cannot write that they are alive.
+      work: database.problem || isFull ? null : (work.value ?? null),
     };
+    this.#tell(checks);
     const isReady = !checks.database && !checks.objects;
     return {
       ready: isReady && !this.#api.stopping.aborted,
       checks,
       degraded: [
         ...[checks.queue, checks.work].filter(problem => problem !== null),
+        ...(isFull ? [DATABASE_FULL] : []),
         ...(eviction.value ? [describeEviction(eviction.value)] : []),
         ...(waiting.value ?? []).map(kind => `${describeUnsupported(kind)}.`),
         ...(shortage.value ? [shortage.value] : []),
       ],
       workers: database.value?.alive ?? null,
     };
+  }
+
+  /** Logs what keeps the service from being ready where that changes: probes come each second. */
+  #tell({ database, objects }: Readiness['checks']): void {
+    const problems = [database, objects].filter(problem => problem !== null).join(' ');
+    if (problems && problems !== this.#told) this.#api.log.warn(`not ready: ${problems}`);
+    this.#told = problems;
   }
 
   async #ask<T>(
@@ -109,6 +120,9 @@ const describeForeign = ({ problem, hint }: { problem: string; hint: string }) =
 
 const describeEviction = (policy: string) =>
   `The queue may lose entries, and their work then waits longer: the maxmemory-policy of Redis is ${policy}, not noeviction.`;
+
+const DATABASE_FULL =
+  'The disk of the database is full, or was within the last minute: what needs room there is refused.';
 
 const NO_UPKEEP =
   'No upkeep worker is alive: jobs that wait for a slot or were lost with their worker hang.';

@@ -18,8 +18,10 @@ export interface Database {
   direct: DirectConnection;
   /** All but the direct connection leads to a connection pooler. */
   isPooled: boolean;
-  /** Rejects while it cannot be used. */
+  /** Rejects while it cannot be used, or takes no writes. */
   check(): Promise<void>;
+  /** Whether its disk was too full for a statement within the last minute. */
+  wasFull(): boolean;
   close(): Promise<void>;
 }
 
@@ -33,6 +35,11 @@ export interface DatabaseOptions {
   /** The server ends the direct connection when it hears nothing for so long; 0: never. */
   idleSessionMs?: number;
 }
+
+/** Asked of each session: by its role or database, a new one may have another answer than an old one. */
+const READ_ONLY = `select current_setting('transaction_read_only')::bool as "isReadOnly"`;
+type ReadOnlyRow = { isReadOnly: boolean };
+const FULL_FOR_MS = 60_000;
 
 export function openDatabase(
   url: string,
@@ -60,18 +67,20 @@ export function openDatabase(
     fetch_types: false,
   };
   let hasFailed = false;
+  let fullAt = Number.NEGATIVE_INFINITY;
   const onFailed = (error: unknown) => {
     hasFailed ||= isDatabaseDown(error);
+    if (isDatabaseFull(error)) fullAt = performance.now();
   };
   const sql = openPool(url, { ...options, onFailed });
   const direct = new DirectConnection(directUrl ?? url, { idleSessionMs });
   const check = async () => {
     // It is asked every 5 s anyway; a statement of the pool would keep another connection open.
-    await direct.query('select 1');
+    assertWritable(await direct.query<ReadOnlyRow>(READ_ONLY));
     // An open connection outlives a change of the password, which refuses new ones.
     if (!hasFailed) return;
     hasFailed = false;
-    await sql.unsafe('select 1');
+    assertWritable(await sql.unsafe<ReadOnlyRow[]>(READ_ONLY));
   };
   // Without a timeout end() can wait for ever after a failed query (porsager/postgres#1130).
   const close = async () => {
@@ -83,8 +92,18 @@ export function openDatabase(
     direct,
     isPooled,
     check,
+    wasFull: () => performance.now() - fullAt < FULL_FOR_MS,
     close,
   };
+}
+
+/** Throws what a statement that writes would fail with. */
+function assertWritable([row]: ReadOnlyRow[]): void {
+  if (row?.isReadOnly)
+    throw Object.assign(new Error('the database accepts no writes'), {
+      code: '25006',
+      severity: 'ERROR',
+    });
 }
 
 /** What node-postgres says of a lost connection, without a code. */
@@ -94,7 +113,7 @@ const LOST_CONNECTION =
 /**
  * Whether the database cannot be reached, is starting or is shutting down: PostgreSQL's classes 08 (connection), 28 (it
  * refuses the login), 57P (operator intervention) and 53 (no resources), 3D000 (there is no such database), 57014 (statement
- * timeout), 25006 (it became a standby), and errors of the drivers and their sockets.
+ * timeout), 25006 (it became a standby, or read-only), and errors of the drivers and their sockets.
  */
 export function isDatabaseDown(error: unknown): boolean {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {

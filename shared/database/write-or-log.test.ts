@@ -6,11 +6,13 @@ test('what fails is told, and while the database is unreachable only to who look
   const lines: string[] = [];
   const log = createLog({ level: 'info', name: 'test', write: line => lines.push(line) });
   await writeOrLog(log, 'writing a use', Promise.resolve());
-  await writeOrLog(
-    log,
-    'writing a use',
-    Promise.reject(Object.assign(new Error('it ended'), { code: 'CONNECTION_ENDED' })),
-  );
+  const readOnly = { code: '25006', severity: 'ERROR' };
+  for (const outage of [{ code: 'CONNECTION_ENDED' }, readOnly])
+    await writeOrLog(
+      log,
+      'writing a use',
+      Promise.reject(Object.assign(new Error('it ended'), outage)),
+    );
   expect(lines).toEqual([]);
   await writeOrLog(log, 'writing a use', Promise.reject(new Error('permission denied')));
   expect(lines.map(line => JSON.parse(line))).toMatchObject([

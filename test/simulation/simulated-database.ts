@@ -50,6 +50,7 @@ export class SimulatedDatabase {
           sql.unsafe(text, parameters as never[]),
       } as unknown as Database['direct'],
       isPooled: false,
+      wasFull: () => false,
       check: async () => {},
       close: async () => {},
     };
