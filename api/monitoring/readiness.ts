@@ -38,7 +38,7 @@ interface Readiness {
 export class ReadinessCheck {
   readonly #api: ApiContext;
   readonly #pending = new Map<string, Promise<unknown>>();
-  #told = '';
+  #told: string | null = null;
   /** Start of this process. */
   readonly #began = performance.now();
 
@@ -61,14 +61,15 @@ export class ReadinessCheck {
         this.#ask('waiting', () => readUnsupported(db)),
         this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
       ]);
+    const ofAnother = foreign.value ? describeForeign(foreign.value) : null;
     const checks = {
       database: database.problem,
-      objects: objects.problem ?? (foreign.value ? describeForeign(foreign.value) : null),
+      objects: objects.problem ?? ofAnother,
       queue: queue.problem,
       // Unknown where workers cannot write that they are alive.
       work: database.problem || isFull ? null : (work.value ?? null),
     };
-    this.#tell(checks);
+    this.#tell(ofAnother);
     const isReady = !checks.database && !checks.objects;
     return {
       ready: isReady && !this.#api.stopping.aborted,
@@ -84,11 +85,10 @@ export class ReadinessCheck {
     };
   }
 
-  /** Logs what keeps the service from being ready where that changes: probes come each second. */
-  #tell({ database, objects }: Readiness['checks']): void {
-    const problems = [database, objects].filter(problem => problem !== null).join(' ');
-    if (problems && problems !== this.#told) this.#api.log.warn(`not ready: ${problems}`);
-    this.#told = problems;
+  /** Logs it once: probes come each second, and the other checks are watched. */
+  #tell(foreign: string | null): void {
+    if (foreign && foreign !== this.#told) this.#api.log.warn(`not ready: ${foreign}`);
+    this.#told = foreign;
   }
 
   async #ask<T>(

@@ -230,7 +230,7 @@ describeUnless(missingPrograms('openssl'), 'a database with TLS', () => {
       const change = async (password: string) => {
         await owner.unsafe(`alter role ${role} password '${password}'`);
         await owner`select pg_terminate_backend(pid) from pg_stat_activity
-          where usename = ${role} and application_name = 'windlass-api' and query not like 'listen%' and query not in ('select 1', '')`;
+          where usename = ${role} and application_name = 'windlass-api' and query not like 'listen%' and query not like '%read_only%' and query not in ('select 1', '')`;
       };
       await change('new');
       const problem = /the database refuses the login of DATABASE_URL\.$/;
