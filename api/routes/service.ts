@@ -80,7 +80,7 @@ export default routes('public', (router, api) => {
         const answer = await readiness.run();
         res.set('Cache-Control', 'no-store');
         if (!answer.ready) res.set('Retry-After', '2').status(503);
-        // What is away is logged where that changes: see watchDependencies().
+        // What is unreachable is logged where that changes: see watchDependencies().
         res.locals.logged = true;
         res.json(answer);
       },

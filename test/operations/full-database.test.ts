@@ -98,16 +98,16 @@ test('a database that takes no writes is told by /readyz, and once in the log; w
       },
       workers: null,
     });
-    await waitFor(() => count('the database is away: the database accepts no writes') >= 6, {
+    await waitFor(() => count('the database is unreachable: the database accepts no writes') >= 6, {
       what: 'each process to tell of it, and to see it again',
       timeoutMs: 60_000,
     });
     expect(count('a heartbeat could not be written')).toBeGreaterThan(0);
     const warnings = told().filter(({ level }) => level >= 40);
     expect(warnings.map(({ name, msg }) => `${name}: ${msg}`).sort()).toEqual([
-      'api: the database is away: the database accepts no writes',
-      'windlass-worker: the database is away: the database accepts no writes',
-      'windlass-worker: the database is away: the database accepts no writes',
+      'api: the database is unreachable: the database accepts no writes',
+      'windlass-worker: the database is unreachable: the database accepts no writes',
+      'windlass-worker: the database is unreachable: the database accepts no writes',
     ]);
     // A password that was right before, and a token.
     expect(await client.get('/api/users/-')).toMatchObject({ username: 'admin' });
