@@ -314,6 +314,10 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       code: 1,
       stderr: `windlass: unknown command 'jbs'\n(Did you mean jobs?)\nAdd --help to see how.\n`,
     });
+    expect(await windlass(['jobs', '--limit', '0'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('It must be at least 1.'),
+    });
     expect(await windlass(['jobs', '--state', 'done'])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^windlass: option '--state <state>' .* queued, running, /),

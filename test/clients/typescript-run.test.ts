@@ -98,6 +98,10 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
     expect(await gather(windlass.jobs({ name: 'listed' }))).toMatchObject([job]);
     expect(await gather(windlass.jobs({ kind: ['command'], limit: 2 }))).toHaveLength(2);
     expect(await gather(windlass.jobs({ kind: ['command'], limit: 0 }))).toEqual([]);
+    for (const limit of [-1, NaN])
+      await expect(gather(windlass.jobs({ limit }))).rejects.toMatchObject({
+        code: 'invalid_input',
+      });
   });
 
   test('a stream that has fallen silent is opened again', async () => {

@@ -252,6 +252,10 @@ describeStack(undefined, '@windlass/client uploads', form => {
       { second: 987, sky: 'rain' },
       { second: 980, sky: 'rain' },
     ]);
+    for (const wrong of [{ limit: -1 }, { offset: NaN }])
+      await expect(gather(windlass.rows(mid, 'day/1', wrong))).rejects.toMatchObject({
+        code: 'invalid_input',
+      });
   });
 
   test('rows of a table whose place another one takes are no mixture', async () => {

@@ -1,5 +1,6 @@
 import type { Job } from '../../../clients/typescript/src/jobs.ts';
-import type { JobFilter, ListedJob, Windlass } from '../../../clients/typescript/src/windlass.ts';
+import type { JobFilter, ListedJob } from '../../../clients/typescript/src/list-jobs.ts';
+import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { type Columns, printRecords } from '../../output/print-records.ts';
 import { formatAge } from '../../output/table.ts';
 import { write } from '../../output/write.ts';

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { JobState } from '../../../clients/typescript/src/follow.ts';
-import { collect, json, repeatable, wholeNumber, withExample } from '../../options.ts';
+import { collect, json, positiveNumber, repeatable, withExample } from '../../options.ts';
 
 const STATES: JobState[] = ['queued', 'running', 'succeeded', 'failed', 'cancelled'];
 
@@ -20,7 +20,7 @@ export function addJobCommands(program: Command): void {
       .option('--host <name>', 'only those on this host')
       .option('--name <name>', 'only those with this name')
       .option('--owner <name>', "another user's jobs, or * for all: for administrators")
-      .option('--limit <number>', 'number of jobs', wholeNumber, 20)
+      .option('--limit <number>', 'number of jobs', positiveNumber, 20)
       .option('--watch', 'list the jobs again every two seconds')
       .addOption(json())
       .action(async options => (await import('../commands/jobs.ts')).listJobs(options)),

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
-import { writeFile } from './host-files.ts';
+import { readFile, writeFile } from './host-files.ts';
 import { Http } from './http.ts';
 
 let server: Server;
@@ -38,6 +38,15 @@ function connect(): Connection {
 }
 
 const target = { session: { sid: 's' } as never, path: '/file' };
+
+test.each([{ start: -3 }, { start: 2.5 }, { start: NaN }, { length: -1 }, { length: Infinity }])(
+  'a part from %o is refused: its range would be none, and the service send all of the file',
+  async part => {
+    const reading = readFile(connect(), target, part).next();
+    await expect(reading).rejects.toMatchObject({ code: 'invalid_input' });
+    expect(asked).toBe(0);
+  },
+);
 
 test('a full disk of the service is no lost link: the file is not sent again', async () => {
   const writing = writeFile(connect(), { ...target, bytes: 'text' }, { attempts: 1 });

@@ -9,6 +9,7 @@ import type { ScriptSession } from './pieces/script-on-host.ts';
 import { sendPieces, takesNoPieces } from './pieces/send-pieces.ts';
 import { filePath, putFile, type WrittenFile } from './put-file.ts';
 import { readBytes } from './read-bytes.ts';
+import { requireWhole } from './require-whole.ts';
 import type { components } from './schema.ts';
 import type { Source } from './upload.ts';
 
@@ -91,6 +92,7 @@ export async function* readFile(
   given: PathOnHost,
   { start = 0, length, ...options }: ReadOptions = {},
 ): AsyncGenerator<Bytes> {
+  requireWhole({ start, length });
   // There is no range of no bytes: the service would send all of them.
   if (length === 0) return;
   const { sid } = given.session;

@@ -11,6 +11,7 @@ export type {
 export type { ConnectionOptions } from './http.ts';
 export type { Job, WaitOptions } from './jobs.ts';
 export type { Bytes, Chunk, Line, OutputStream } from './lines.ts';
+export type { JobFilter, JobsOptions, ListedJob } from './list-jobs.ts';
 export type { Challenge, Credentials, LoginOptions } from './login.ts';
 export type { ParserParameters } from './parser-parameters.ts';
 export type { Row, RowsOptions, RowsPage, Value } from './rows.ts';
@@ -19,10 +20,4 @@ export type { components, operations, paths } from './schema.ts';
 export type { BatchOptions, RunOptions, Session, SessionRecord } from './session.ts';
 export type { Files, NewUpload, ResumedUpload, Source, UploadOptions } from './upload.ts';
 export type { Video, VideoOptions } from './video.ts';
-export {
-  type JobFilter,
-  type JobsOptions,
-  type ListedJob,
-  type OpenOptions,
-  Windlass,
-} from './windlass.ts';
+export { type OpenOptions, Windlass } from './windlass.ts';

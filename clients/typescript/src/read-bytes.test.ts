@@ -13,7 +13,11 @@ afterEach(() => {
 /** Reads what grows from answer to answer, each of which but the last is cut in its middle. */
 async function read(
   bodies: string[],
-  { tags = [], options }: { tags?: string[]; options?: ReadBytesOptions } = {},
+  {
+    tags = [],
+    status = 206,
+    options,
+  }: { tags?: string[]; status?: number; options?: ReadBytesOptions } = {},
 ): Promise<string> {
   const cuts = bodies.length - 1;
   let answered = 0;
@@ -23,7 +27,7 @@ async function read(
     const rest = body.slice(Number(from));
     const tag = tags[answered];
     const headers = { 'Content-Length': rest.length, ...(tag && { ETag: tag }) };
-    res.writeHead(206, headers);
+    res.writeHead(status, headers);
     if (answered++ < cuts) res.write(rest.slice(0, rest.length / 2), () => res.destroy());
     else res.end(rest);
   }).listen(0, '127.0.0.1');
@@ -50,6 +54,10 @@ test('bytes of two states are not mixed', async () => {
   await expect(read([whole, whole], { tags: ['"1"', '"2"'] })).rejects.toMatchObject({
     code: 'changed',
   });
+});
+
+test('all of a file is not taken for the part that was asked for', async () => {
+  await expect(read(['abc'], { status: 200 })).rejects.toMatchObject({ code: 'foreign_answer' });
 });
 
 test('what was read before goes on where its state is still there', async () => {

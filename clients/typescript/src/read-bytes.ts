@@ -1,5 +1,6 @@
 import { WindlassError } from './error.ts';
 import { BrokenStream, readWithin } from './event-stream.ts';
+import { foreignAnswer } from './foreign-answer.ts';
 import { type Http, unreachable } from './http.ts';
 import type { Bytes } from './lines.ts';
 
@@ -40,11 +41,12 @@ export async function* readBytes(
     const response = await http.request(path, asked, sending);
     const present = at + readLength(response);
     const found = response.headers.get('ETag') ?? undefined;
-    // All of it, though a part was requested: the state that If-Range names is gone.
-    const isWhole = isChecked && response.status === 200;
+    // All of it, though a part was requested: the state that If-Range names is gone, or a proxy takes no ranges.
+    const isWhole = headers?.Range !== undefined && response.status === 200;
     const isLonger = total < Infinity && present !== total;
     if (isWhole || isLonger || (state !== undefined && isChecked && isOther(state, found))) {
       await response.body?.cancel();
+      if (!isBegun && !isChecked) throw foreignAnswer(response, 'all of the file, not the part');
       throw changed(path);
     }
     if (!isBegun) onBegin?.({ tag: found, length: present });

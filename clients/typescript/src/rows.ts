@@ -5,6 +5,7 @@ import { WindlassError } from './error.ts';
 import { ANSWER_MS } from './http.ts';
 import { errorOfJob, waitForEnd } from './jobs.ts';
 import type { Options } from './options.ts';
+import { requireLimit, requireWhole } from './require-whole.ts';
 import type { components, operations } from './schema.ts';
 import { strongTag } from './strong-tag.ts';
 
@@ -39,6 +40,8 @@ export async function* readRows(
   table: { mid: string; aid: string },
   { signal, offset = 0, limit = Infinity, ...view }: RowsOptions,
 ): AsyncGenerator<Row> {
+  requireWhole({ offset });
+  requireLimit(limit);
   let tag: string | undefined;
   let most = rowsOfAnswer();
   for (let at = offset, end = offset + limit; at < end; ) {

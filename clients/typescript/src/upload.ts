@@ -4,6 +4,7 @@ import { WindlassError } from './error.ts';
 import { ANSWER_MS } from './http.ts';
 import { errorOfJob, type Job, waitForEnd } from './jobs.ts';
 import type { ParserParameters } from './parser-parameters.ts';
+import { requireWhole } from './require-whole.ts';
 import type { components } from './schema.ts';
 import { PartSender, type SendOptions, type Source } from './send-parts.ts';
 import { checkFiles } from './sent-files.ts';
@@ -55,8 +56,7 @@ export async function upload(
 ): Promise<Job> {
   const { signal, partSize, parallel } = options;
   const files = toSources(given);
-  requireCount('partSize', partSize);
-  requireCount('parallel', parallel);
+  requireWhole({ partSize, parallel }, 1);
   const { id, stored, job } = await begin(connection, files, options);
   const end = job ?? (await sendAll(connection, { id, stored, files, options }));
   options.onSent?.(end);
@@ -79,14 +79,6 @@ function toSources(given: Files): Source[] {
 function isSource(one: unknown): one is Source {
   const { slice, size } = (one ?? {}) as Partial<Source>;
   return typeof slice === 'function' && typeof size === 'number';
-}
-
-function requireCount(name: string, count = 1): void {
-  if (Number.isInteger(count) && count >= 1) return;
-  throw new WindlassError({
-    code: 'invalid_input',
-    detail: `${name} is ${count}: give a whole number from 1 on.`,
-  });
 }
 
 interface Begun {

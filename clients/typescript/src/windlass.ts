@@ -2,31 +2,23 @@ import { type Api, createApi, unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import type { FollowOptions } from './follow.ts';
-import { ANSWER_MS, type ConnectionOptions, Http } from './http.ts';
+import { type ConnectionOptions, Http } from './http.ts';
 import { cancelJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
+import type { JobsOptions, ListedJob } from './list-jobs.ts';
 import { LOGIN_MS, type LoginOptions, logIn } from './login.ts';
 import type { Options } from './options.ts';
 import type { Row, RowsOptions, RowsPage } from './rows.ts';
 import { Run } from './run.ts';
-import type { components, operations } from './schema.ts';
+import type { components } from './schema.ts';
 import { Session } from './session.ts';
 import type { Files, UploadOptions } from './upload.ts';
 import type { Video } from './video.ts';
 
 type Schemas = components['schemas'];
 export type OpenOptions = Options<Omit<Schemas['NewSession'], 'hostname'>> & LoginOptions;
-export type JobFilter = Options<NonNullable<operations['listJobs']['parameters']['query']>>;
-type OneOrMore<T> = T extends (infer One)[] ? One | One[] : T;
-export type JobsOptions = Omit<JobFilter, 'state' | 'kind'> & {
-  state?: OneOrMore<JobFilter['state']> | undefined;
-  kind?: OneOrMore<JobFilter['kind']> | undefined;
-  signal?: AbortSignal | undefined;
-};
-export type ListedJob = Job | Schemas['ForeignJob'];
 
 /** How often a login is begun anew that the service cancelled because the connection to it was lost. */
 const MAX_LOGINS = 3;
-const JOBS_PAGE = 100;
 
 /** A client of one service. */
 export class Windlass {
@@ -107,20 +99,9 @@ export class Windlass {
   /** Jobs that match, the latest first: `limit` of them, or all. Those of an `owner` are other people's for an administrator. */
   jobs(options?: JobsOptions & { owner?: undefined }): AsyncGenerator<Job>;
   jobs(options: JobsOptions): AsyncGenerator<ListedJob>;
-  async *jobs({
-    signal,
-    limit = Infinity,
-    ...filter
-  }: JobsOptions = {}): AsyncGenerator<ListedJob> {
-    let left = limit;
-    for (let after: string | undefined | null = filter.after; after !== null && left > 0; ) {
-      const query = { ...filter, after, limit: Math.min(left, JOBS_PAGE) } as JobFilter;
-      const sending = { params: { query }, signal, timeoutMs: ANSWER_MS };
-      const page = await unwrap(this.api.GET('/api/jobs', sending));
-      yield* page.items;
-      left -= page.items.length;
-      after = page.next;
-    }
+  async *jobs(options: JobsOptions = {}): AsyncGenerator<ListedJob> {
+    const { listJobs } = await import('./list-jobs.ts');
+    yield* listJobs(this.#connection, options);
   }
 
   /**
