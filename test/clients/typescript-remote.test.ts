@@ -306,6 +306,13 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), '@windlass/client and videos', 
     const whole = Buffer.from(await (await made.blob()).arrayBuffer());
     const { result } = await (await session.video({ pattern: '~/few/*' })).wait();
     expect(result?.frames).toBe(2);
+    for (const [path, frames] of [
+      ['few/*', 2],
+      [relative[0] as string, 1],
+    ] as const) {
+      const one = await session.video({ images: path });
+      expect((await one.wait()).result?.frames).toBe(frames);
+    }
     await session.close();
     const found = await windlass.video(made.job);
     expect(found.url).toBe(made.url);

@@ -14,8 +14,11 @@ type NewVideo = Options<components['schemas']['NewVideo']>;
 type VideoType = 'video/mp4' | 'video/webm';
 
 export interface VideoOptions extends Omit<NewVideo, 'content-type' | 'images'> {
-  /** Paths of the frames on the host, in order. A relative one, or `~/…`, is in the home; so is `pattern`. */
-  images?: string[] | undefined;
+  /**
+   * Paths of the frames on the host, in order. A relative one, or `~/…`, is in the home; so is `pattern`. One text is that
+   * where it holds `*` or a number such as `%05d`, else the only frame.
+   */
+  images?: string | string[] | undefined;
   /** `video/mp4` unless given. */
   contentType?: VideoType | undefined;
   /** 1 to 255 visible characters of your own: for 24 hours the same request under the same key is the same video. */
@@ -31,14 +34,14 @@ export async function startVideo(
 ): Promise<Video> {
   const { sid } = session;
   const resolve = (path: string) => resolvePath(session, path, signal);
-  const { pattern } = options;
-  const images: string[] = [];
+  const { images, pattern } = chooseFrames(options);
+  const paths: string[] = [];
   // One after the other: the first one asks the host.
-  for (const path of options.images ?? []) images.push(await resolve(path));
+  for (const path of images ?? []) paths.push(await resolve(path));
   const body: NewVideo = {
     'content-type': contentType,
     ...options,
-    images: options.images && images,
+    images: images && paths,
     pattern: pattern && (await resolve(pattern)),
   };
   const { job } = await unwrap(
@@ -50,6 +53,14 @@ export async function startVideo(
     }),
   );
   return new Video(connection, job, contentType);
+}
+
+/** The list of frames, or the pattern: one path is no list of its letters. Of both, the service says that one is too many. */
+function chooseFrames({ images, pattern }: Pick<VideoOptions, 'images' | 'pattern'>) {
+  if (typeof images !== 'string') return { images, pattern };
+  // The number is in the name of the file: its folder may be called `50%damping`.
+  const isPattern = pattern === undefined && /\*|%0?\d{0,2}d[^/]*$/.test(images);
+  return isPattern ? { images: undefined, pattern: images } : { images: [images], pattern };
 }
 
 /** A video that is being made, or was. */
