@@ -205,6 +205,24 @@ def test_a_cell_takes_the_account_that_is_logged_in(service: Service, tmp_path: 
             assert process.communicate(timeout=60) == (f"as {service.account}\n", "")
 
 
+def test_words_of_a_cells_line_are_quoted_as_in_a_shell(service: Service, session: Session, tmp_path: Path) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    folder = service.home / "two words"
+    folder.mkdir()
+    shell = InteractiveShell(ipython_dir=str(tmp_path))
+    shell.run_cell("%load_ext windlass")
+    for written in (f'"{folder}"', f"'{folder}'", str(folder).replace(" ", "\\ ")):
+        line = f"%%windlass --user {service.account} --cwd {written} -- {service.host}"
+        with capture_output() as captured:
+            assert shell.run_cell(f"{line}\npwd\n").success
+        assert captured.stdout == f"{folder}\n"
+    with capture_output():
+        refused = shell.run_cell(f"%%windlass {service.host} --cwd 'two\ntrue\n")
+    assert "quotation" in str(refused.error_in_exec)
+
+
 def test_of_two_accounts_a_cell_takes_neither() -> None:
     from argparse import Namespace
 

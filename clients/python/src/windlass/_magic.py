@@ -12,7 +12,8 @@ from typing import Any, Dict, Generator, Iterator, Optional
 
 from IPython.core.error import StdinNotImplementedError, UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.utils.process import arg_split
 
 from ._core.api import escape
 from ._core.jobs import to_result
@@ -49,7 +50,7 @@ class WindlassMagics(Magics):
 
         Where none is open it opens one, which later cells use. Interrupting the cell cancels the command.
         """
-        given: Namespace = parse_argstring(self.windlass, line)
+        given = self._parse(line)
         client = self._find_client(given.client)
         try:
             session = find_session(client, given)
@@ -69,6 +70,15 @@ class WindlassMagics(Magics):
         result = to_result(client.wait(run, check=True))
         if not given.no_raise_error:
             result.check_returncode()
+
+    def _parse(self, line: str) -> Namespace:
+        try:
+            # parse_argstring() keeps quotes.
+            words = arg_split(line, posix=True)
+        except ValueError as error:
+            raise UsageError(f"{error}.") from None
+        given: Namespace = self.windlass.parser.parse_args(words)
+        return given
 
     def _find_client(self, name: Optional[str]) -> Client:
         if name is None:
