@@ -63,8 +63,12 @@ def test_a_result_has_the_first_10_mib_of_each_stream(session: Session, client: 
 
 def test_a_time_out_of_waiting_ends_nothing(session: Session, client: Client) -> None:
     run = session.run("sleep 2; echo done")
-    with pytest.raises(TimeoutError):
+    with pytest.raises(TimeoutError) as raised:
         run.wait(timeout=0.2)
+    assert isinstance(raised.value, windlass.WaitTimeout)
+    assert isinstance(raised.value, windlass.WindlassError)
+    assert (raised.value.code, raised.value.job) == ("wait_timeout", run.job)
+    assert str(raised.value).startswith(f"Job {run.job} has not ended within 0.2 s. ")
     assert run.wait(timeout=30).output == "done\n"
 
 

@@ -127,6 +127,27 @@ def test_who_loses_the_service_keeps_the_job(follow: Callable[[windlass.Run], ob
     assert said.count("Traceback") == 1 and "httpcore" not in said
 
 
+@pytest.mark.parametrize("follow", [lambda run: list(run), lambda run: run.wait()], ids=["lines", "wait"])
+def test_whose_token_is_revoked_keeps_the_job(follow: Callable[[windlass.Run], object]) -> None:
+    with server(problem(401, "unauthorized")) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError, match=r'client\.follow\("01m"\)') as raised:
+            follow(client.follow("01m"))
+    assert (raised.value.code, raised.value.job) == ("unauthorized", "01m")
+    with server(problem(404, "not_found")) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError) as raised:
+            follow(client.follow("01m"))
+    assert (raised.value.code, raised.value.job) == ("not_found", None)
+
+
+def test_who_loses_the_output_of_a_command_that_has_ended_keeps_the_job() -> None:
+    ended = {"id": "01m", "kind": "command", "state": "succeeded", "created": "2026-01-01T00:00:00Z"}
+    answers: List[Answer] = [(200, {}, json.dumps(ended).encode()), problem(401, "unauthorized")]
+    with server(*answers) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError) as raised:
+            client.follow("01m").wait()
+    assert (raised.value.code, raised.value.job) == ("unauthorized", "01m")
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 @pytest.mark.parametrize("answer", [problem(503, "unavailable"), LOST], ids=["unavailable", "unreachable"])
 def test_a_write_without_a_key_is_sent_once(method: str, answer: Answer) -> None:
@@ -171,8 +192,9 @@ def test_a_wait_asks_no_more_often_where_a_proxy_changes_tags() -> None:
     ).encode()
     for always in ((200, {"ETag": '"1-gzip"'}, running), (200, {}, running), (304, {}, b"")):
         with server((200, {}, running), always=always) as (url, seen), Client(url, token="t") as client:
-            with pytest.raises(TimeoutError):
+            with pytest.raises(windlass.WaitTimeout) as raised:
                 client.wait("j1", timeout=1)
+        assert isinstance(raised.value, TimeoutError) and raised.value.job == "j1"
         assert len(seen) < 10
 
 

@@ -16,7 +16,7 @@ from ._sync.session import Session
 from ._sync.table import Table
 from ._sync.video import Video
 from ._version import __version__
-from .errors import JobFailed, Unreachable, WindlassError
+from .errors import JobFailed, Unreachable, WaitTimeout, WindlassError
 from .records import (
     Artifact,
     BatchJob,
@@ -79,6 +79,7 @@ __all__ = [
     "UploadProgress",
     "Video",
     "VideoStatus",
+    "WaitTimeout",
     "WindlassError",
     "WrittenFile",
     "__version__",

@@ -45,6 +45,10 @@ class Unreachable(WindlassError):
     """The service could not be reached, or the connection broke, and repeating was not possible or did not help."""
 
 
+class WaitTimeout(WindlassError, TimeoutError):
+    """A job that was waited for has not ended in time; it goes on."""
+
+
 class JobFailed(WindlassError):
     """A job that was waited for has failed or was cancelled; `code`, `detail` and `hint` are those of its error."""
 

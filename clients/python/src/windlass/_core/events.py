@@ -35,11 +35,11 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
                     await api.transport.read(response)
                     failure = to_error(response)
                     if not is_passing(response.status_code):
-                        raise failure
+                        raise name_job(failure, job)
                     # Its body is no event: only what comes of the stream renews the patience.
                 else:
                     if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
-                        raise api.not_the_service()
+                        raise name_job(api.not_the_service(), job)
                     decoder = EventDecoder()
                     chunks = api.transport.chunks(response)
                     try:

@@ -5,11 +5,12 @@ import time
 from datetime import datetime, timezone
 from typing import Any, AsyncGenerator, Callable, Dict, Mapping, Optional, Tuple
 
-from ..errors import JobFailed, Unreachable, WindlassError
+from ..errors import JobFailed, Unreachable, WaitTimeout, WindlassError
 from ..records import Job, Model, Project, Result
 from .api import ANSWER_SECONDS, Api, escape, find_job, is_passing
 from .download import download
 from .patience import Patience
+from .whole_number import whole_number
 
 #: Seconds that the service is asked to hold a poll: less than proxies do.
 POLL_SECONDS = 25
@@ -63,11 +64,8 @@ async def wait_for_job(
             # What was never reached is told as such, and so is what the client has no patience with.
             is_over = within is not None and within <= api.patience_seconds and api.was_reached
             if not (is_over and (isinstance(error, Unreachable) or is_passing(error.status or 0))):
-                # A proxy answers for a service that is unreachable.
-                if isinstance(error, Unreachable) or is_passing(error.status or 0):
-                    raise name_job(error, job) from None
-                raise
-            raise TimeoutError(f"Job {job} has not ended within {timeout} s: {error.detail}") from error
+                raise name_job(error, job) from None
+            raise _to_timeout(job, timeout, f": {error.detail}") from error
         is_new = response.status_code != 304 and response.content != known
         if is_new:
             known = response.content
@@ -81,7 +79,7 @@ async def wait_for_job(
         if response.status_code != 304:
             tag = response.headers.get("ETag", "")
         if left == 0:
-            raise TimeoutError(f"Job {job} has not ended within {timeout} s.")
+            raise _to_timeout(job, timeout, ".")
         if is_new or time.monotonic() - begun > HELD_SECONDS:
             pauses.renew()
         else:
@@ -89,8 +87,14 @@ async def wait_for_job(
             await api.transport.sleep(min(longest, pauses.pause() or 0))
 
 
+def _to_timeout(job: str, timeout: Optional[float], end: str) -> WindlassError:
+    return name_job(WaitTimeout(f"Job {job} has not ended within {timeout} s{end}", code="wait_timeout"), job)
+
+
 def name_job(failure: WindlassError, job: str) -> WindlassError:
-    """A failure of the way to the service, with how whoever waited comes back to the job."""
+    """A failure to follow a job, with how whoever waited comes back to it. A job that is not there does not go on."""
+    if failure.status == 404:
+        return failure
     failure.job = job
     failure.hint = " ".join(part for part in (failure.hint, f'The job goes on: client.follow("{job}").') if part)
     return failure
@@ -111,8 +115,12 @@ def to_failure(job: Job) -> JobFailed:
 async def wait_for_result(api: Api, job: str, *, timeout: Optional[float] = None) -> Result:
     """How the command of a job ended, and what it printed; raises `JobFailed` where it did not reach its own end."""
     ended = await wait_for_job(api, job, timeout=timeout, check=True, watch=_require_output)
-    output, more_output = await _fetch_begin(api, job, "stdout")
-    errors, more_errors = await _fetch_begin(api, job, "stderr")
+    try:
+        output, more_output = await _fetch_begin(api, job, "stdout")
+        errors, more_errors = await _fetch_begin(api, job, "stderr")
+    except WindlassError as error:
+        error.job = job
+        raise
     return to_result(ended, output, errors, more_output or more_errors)
 
 
@@ -182,6 +190,7 @@ async def cancel_job(api: Api, job: str) -> bool:
 
 
 async def list_jobs(api: Api, limit: Optional[int], filters: Mapping[str, Any]) -> AsyncGenerator[Job, None]:
+    limit = None if limit is None else whole_number("limit", limit)
     given = {name: _to_text(value) for name, value in filters.items()}
     given["limit"] = None if limit is None else min(limit, PAGE_JOBS)
     left = limit

@@ -120,7 +120,7 @@ class Client:
     def wait(self, job: JobLike, timeout: Optional[float] = None, *, check: bool = False) -> Job:
         """Waits for a job's end; its record, in whatever state.
 
-        With `check` it raises `JobFailed` unless the job has succeeded. Raises `TimeoutError` after `timeout` seconds.
+        With `check` it raises `JobFailed` unless the job has succeeded. Raises `WaitTimeout` after `timeout` seconds.
         """
         return drive(jobs.wait_for_job(self._api, job_id(job), timeout=timeout, check=check))
 

@@ -37,6 +37,6 @@ class Run:
     def wait(self, timeout: Optional[float] = None) -> Result:
         """Waits for the end, whatever the exit status is. The result has the first 10 MiB of each stream.
 
-        Raises `JobFailed` where the command did not reach its own end, and `TimeoutError` after `timeout` seconds.
+        Raises `JobFailed` where the command did not reach its own end, and `WaitTimeout` after `timeout` seconds.
         """
         return drive(jobs.wait_for_result(self._api, self.job, timeout=timeout))

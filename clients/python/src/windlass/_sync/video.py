@@ -28,7 +28,7 @@ class Video:
         return drive(video.get_status(self._api, self.job))
 
     def wait(self, timeout: Optional[float] = None) -> Video:
-        """Waits until it is ready; itself. Raises `JobFailed`, and `TimeoutError` after `timeout` seconds."""
+        """Waits until it is ready; itself. Raises `JobFailed`, and `WaitTimeout` after `timeout` seconds."""
         drive(video.wait_for_video(self._api, self.job, timeout=timeout))
         return self
 
