@@ -10,22 +10,22 @@ from windlass._core.hints import own_hint
     [
         ("GET /api/projects lists those of yours.", "client.projects() lists those of yours."),
         ("GET /projects has them in pages.", "client.projects() has them in pages."),
-        ("GET /api/projects/(pid)/models lists them.", 'client.models("pid") lists them.'),
+        ("GET /api/projects/(pid)/models lists them.", "client.models(project) lists them."),
         (
             "GET /api/projects/(pid)/cache lists its keys.",
             'client.request("GET", "/projects/(pid)/cache") lists its keys.',
         ),
         ("GET /api/jobs lists yours.", "client.jobs() lists yours."),
-        ("GET /api/jobs/(id) shows its `result`.", 'client.job("id") shows its `result`.'),
+        ("GET /api/jobs/(id) shows its `result`.", "client.job(job) shows its `result`."),
         ("Wait for GET /api/jobs/01m8m to end.", 'Wait for client.job("01m8m") to end.'),
         ("Read GET /api/jobs/(id)/events instead.", 'Read client.request("GET", "/jobs/(id)/events") instead.'),
-        ("DELETE /api/jobs/(id) cancels a job.", 'client.cancel("id") cancels a job.'),
+        ("DELETE /api/jobs/(id) cancels a job.", "client.cancel(job) cancels a job."),
         ("End it: DELETE /api/jobs/01m8m.", 'End it: client.cancel("01m8m").'),
         (
             "DELETE /api/jobs/01m8m/record removes it.",
             'client.request("DELETE", "/jobs/01m8m/record") removes it.',
         ),
-        ("GET /api/models/(mid) lists its artifacts.", 'client.artifacts("mid") lists its artifacts.'),
+        ("GET /api/models/(mid) lists its artifacts.", "client.artifacts(model) lists its artifacts."),
         (
             "DELETE /api/models/(mid)/tables/(aid) first.",
             'client.request("DELETE", "/models/(mid)/tables/(aid)") first.',
@@ -37,6 +37,7 @@ from windlass._core.hints import own_hint
             "client.open(…), or session.login(…) for an open session.",
         ),
         ("Log in with POST /remotes/(sid)/login, then.", "Log in with session.login(…), then."),
+        ("Leave out If-None-Match to replace it.", "Leave out exclusive=True to replace it."),
         ("GET / says where to begin.", "GET / says where to begin."),
     ],
 )
