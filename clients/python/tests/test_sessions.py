@@ -9,7 +9,7 @@ import subprocess
 import uuid
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Callable, List, Optional
 
 import pytest
@@ -113,11 +113,12 @@ def test_files_of_the_host(session: Session, service: Service) -> None:
     folder = f"{service.home}/written files"
     written = session.write_file(f"{folder}/ä b.txt", "grüß\n", parents=True, mode=0o640)
     assert (written.path, written.size) == (f"{folder}/ä b.txt", 7)
-    assert session.read_file(written.path) == "grüß\n".encode()
-    (entry,) = session.browse(folder)
+    assert session.read_file(written.path) == session.read_file(PurePosixPath(written.path)) == "grüß\n".encode()
+    (entry,) = session.browse(PurePosixPath(folder))
     assert (entry.name, entry.type, entry.size) == ("ä b.txt", "f", 7)
     assert abs((entry.modified - datetime.now(timezone.utc)).total_seconds()) < 600
-    assert session.run('stat -c %a "ä b.txt"', cwd=folder).wait().output == "640\n"
+    assert session.write_file(PurePosixPath(written.path), "grüß\n") == written
+    assert session.run('stat -c %a "ä b.txt"', cwd=PurePosixPath(folder)).wait().output == "640\n"
     with pytest.raises(windlass.WindlassError) as raised:
         session.write_file(written.path, b"", exclusive=True)
     assert raised.value.code == "precondition_failed"

@@ -6,7 +6,8 @@ import io
 import json
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from pathlib import PurePosixPath
+from importlib.util import find_spec
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
@@ -26,6 +27,9 @@ ANSWERS: Dict[str, Any] = {
     "GET /api/models/m1": {"artifacts": [ARTIFACT]},
     "GET /api/jobs": {"items": []},
     "POST /api/remotes/s1/videos": {"job": "j1"},
+    "POST /api/remotes/s1/batch": {"id": "j1"},
+    "POST /api/remotes/launch": {"id": "j1"},
+    "POST /api/projects": {"id": "p2"},
     "POST /api/uploads": {"id": "u1"},
 }
 
@@ -42,7 +46,7 @@ def server() -> Iterator[Tuple[Client, Requests]]:
             self._answer(None)
 
         def do_POST(self) -> None:
-            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"null"))
 
         def _answer(self, body: Any) -> None:
             asked.append((self.path, body))
@@ -96,6 +100,56 @@ def test_frames_are_paths_and_what_is_chosen_of_them() -> None:
         {**mp4, "images": [frame]},
     ]
     assert len(asked) == 4
+
+
+def test_paths_on_the_host_are_texts_or_paths() -> None:
+    with server() as (client, asked):
+        session = client.session("s1")
+        session.run("true", cwd=PurePosixPath("/data"))
+        # As those of Windows are written there.
+        session.batch("true", cwd=PureWindowsPath("/data/runs"))
+        with pytest.raises(WindlassError):
+            session.browse(PurePosixPath("/data"))
+        with pytest.raises(WindlassError):
+            session.read_file(PurePosixPath("/data/a"))
+    assert [body["cwd"] for _, body in asked[:2]] == ["/data", "/data/runs"]
+    assert [path for path, _ in asked[2:]] == ["/api/remotes/s1/browse/data", "/api/remotes/s1/file/data/a"]
+
+
+def test_values_of_numpy_are_those_of_json() -> None:
+    numpy = pytest.importorskip("numpy")
+    with server() as (client, asked):
+        client.session("s1").video("/f%d.png", first=numpy.int64(3), fps=numpy.float32(2.5))
+        client.request("POST", "/projects", {"list": numpy.array([1, 2])})
+    assert (asked[0][1]["first"], asked[0][1]["fps"], asked[1][1]) == (3, 2.5, {"list": [1, 2]})
+
+
+def test_what_json_has_no_value_for_is_refused() -> None:
+    with server() as (client, asked), pytest.raises(WindlassError, match=r"\{1, 2\} is no value of JSON") as raised:
+        client.request("POST", "/projects", {"list": {1, 2}})
+    assert (raised.value.code, asked) == ("invalid_input", [])
+
+
+def test_a_part_is_of_whole_numbers() -> None:
+    with server() as (client, asked):
+        read = client.session("s1").read_file
+        for wrong in ({"start": 2.5}, {"length": 2.5}, {"start": float("nan")}):
+            with pytest.raises(TypeError, match="integer"):
+                read("/f", **wrong)  # type: ignore[call-overload]
+        for negative in ({"start": -3}, {"length": -1}):
+            with pytest.raises(ValueError, match="at least 0"):
+                read("/f", **negative)
+    assert asked == []
+
+
+def test_a_negative_limit_is_refused() -> None:
+    with server() as (client, asked):
+        with pytest.raises(ValueError, match="limit is -1"):
+            list(client.jobs(limit=-1))
+        if find_spec("pandas"):
+            with pytest.raises(ValueError, match="limit is -1"):
+                client.table("m1", "days").to_pandas(limit=-1)
+    assert asked == []
 
 
 def test_a_pattern_is_given_once() -> None:

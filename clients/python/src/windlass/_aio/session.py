@@ -51,7 +51,7 @@ class AsyncSession:
         self,
         command: str,
         *,
-        cwd: Optional[str] = None,
+        cwd: Optional[HostPath] = None,
         env: Optional[Mapping[str, str]] = None,
         stdin: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -117,7 +117,7 @@ class AsyncSession:
         command: Optional[str] = None,
         *,
         script: Optional[str] = None,
-        cwd: Optional[str] = None,
+        cwd: Optional[HostPath] = None,
         env: Optional[Mapping[str, str]] = None,
         nodes: Optional[int] = None,
         tasks: Optional[int] = None,
@@ -129,26 +129,24 @@ class AsyncSession:
         options: Optional[Sequence[str]] = None,
         name: Optional[str] = None,
     ) -> AsyncRun:
-        request: Dict[str, Any] = dict(
-            command=command, script=script, cwd=cwd, env=env, nodes=nodes, tasks=tasks, cpus=cpus
-        )
+        request: Dict[str, Any] = dict(command=command, script=script, env=env, nodes=nodes, tasks=tasks, cpus=cpus)
         request.update(memory=memory, time=time, queue=queue, account=account, options=options, name=name)
-        return AsyncRun(self._api, await sessions.start_batch(self._api, self.sid, request))
+        return AsyncRun(self._api, await sessions.start_batch(self._api, self.sid, cwd, request))
 
-    async def browse(self, path: str) -> List[Entry]:
+    async def browse(self, path: HostPath) -> List[Entry]:
         return await sessions.list_folder(self._api, self.sid, await self._paths.resolve(path))
 
     @overload
-    async def read_file(self, path: str, *, start: int = 0, length: Optional[int] = None) -> bytes: ...
+    async def read_file(self, path: HostPath, *, start: int = 0, length: Optional[int] = None) -> bytes: ...
 
     @overload
     async def read_file(
-        self, path: str, to: Union[str, os.PathLike[str]], *, start: int = 0, length: Optional[int] = None
+        self, path: HostPath, to: Union[str, os.PathLike[str]], *, start: int = 0, length: Optional[int] = None
     ) -> Path: ...
 
     async def read_file(
         self,
-        path: str,
+        path: HostPath,
         to: Union[str, os.PathLike[str], None] = None,
         *,
         start: int = 0,
@@ -161,7 +159,7 @@ class AsyncSession:
 
     async def write_file(
         self,
-        path: str,
+        path: HostPath,
         data: Data,
         *,
         mode: Optional[int] = None,

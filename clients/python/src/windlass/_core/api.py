@@ -227,7 +227,7 @@ class Api:
         headers.update(call.headers)
         content = call.content
         if call.body is not None:
-            content = json.dumps(call.body).encode()
+            content = json.dumps(call.body, default=to_json).encode()
             headers["Content-Type"] = "application/json"
         params = {name: value for name, value in (call.params or {}).items() if value is not None}
         return self.transport.build(
@@ -238,6 +238,14 @@ class Api:
             headers=headers,
             timeout=httpx.Timeout(call.timeout, connect=CONNECT_SECONDS, pool=None),
         )
+
+
+def to_json(value: Any) -> Any:
+    """What JSON has no value for: those of NumPy as Python's own."""
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if type(plain) is type(value):
+        raise WindlassError(f"{value!r} is no value of JSON.", code="invalid_input")
+    return plain
 
 
 def to_error(response: httpx.Response) -> WindlassError:

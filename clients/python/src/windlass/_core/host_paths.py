@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import PurePath
 from typing import Optional, Union
 
 from ..errors import WindlassError
@@ -9,6 +10,11 @@ from .api import Api
 from .host_scripts import find_home
 
 HostPath = Union[str, "os.PathLike[str]"]
+
+
+def path_text(path: HostPath) -> str:
+    """A path on a host, whose separators are not those of Windows, where a `Path` has others."""
+    return path.as_posix() if isinstance(path, PurePath) else os.fspath(path)
 
 
 class HostPaths:
@@ -19,8 +25,9 @@ class HostPaths:
         self._sid = sid
         self._home: Optional[str] = None
 
-    async def resolve(self, path: str) -> str:
+    async def resolve(self, given: HostPath) -> str:
         """The absolute path."""
+        path = path_text(given)
         if path.startswith("/"):
             return path
         if not path:

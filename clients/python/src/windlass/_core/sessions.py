@@ -8,16 +8,19 @@ from typing import Any, List, Mapping, Optional, Union
 from ..records import Entry, SessionInfo, read_time
 from .api import Api, escape, escape_path
 from .download import Sink, download
+from .host_paths import HostPath, path_text
 from .jobs import list_all, start_job
 from .save import save
+from .whole_number import whole_number
 
 
 async def get_session(api: Api, sid: str) -> SessionInfo:
     return SessionInfo.from_json(await api.json("GET", f"/remotes/{escape(sid)}"))
 
 
-async def start_batch(api: Api, sid: str, request: Mapping[str, Any]) -> str:
-    return await start_job(api, f"/remotes/{escape(sid)}/batch", request)
+async def start_batch(api: Api, sid: str, cwd: Optional[HostPath], request: Mapping[str, Any]) -> str:
+    body = {**request, "cwd": None if cwd is None else path_text(cwd)}
+    return await start_job(api, f"/remotes/{escape(sid)}/batch", body)
 
 
 async def start_command(
@@ -25,7 +28,7 @@ async def start_command(
     sid: str,
     command: str,
     *,
-    cwd: Optional[str],
+    cwd: Optional[HostPath],
     env: Optional[Mapping[str, str]],
     stdin: Optional[str],
     timeout: Optional[float],
@@ -34,7 +37,7 @@ async def start_command(
     body: Mapping[str, Any] = {
         "sid": sid,
         "command": command,
-        "cwd": cwd,
+        "cwd": None if cwd is None else path_text(cwd),
         "env": env,
         "stdin": stdin,
         "timeout": timeout,
@@ -68,8 +71,8 @@ async def save_file(
 
 
 async def _download_file(api: Api, sid: str, path: str, sink: Sink, start: int, length: Optional[int]) -> None:
-    if start < 0 or (length is not None and length < 0):
-        raise ValueError("start and length are at least 0.")
+    start = whole_number("start", start)
+    length = None if length is None else whole_number("length", length)
     # There is no range of no bytes: the service would send all of them.
     if length != 0:
         address = f"/remotes/{escape(sid)}/file/{escape_path(path)}"

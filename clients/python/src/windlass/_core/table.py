@@ -10,6 +10,7 @@ from .api import ANSWER_SECONDS, Api, escape, strong_tag
 from .download import download
 from .jobs import POLL_SECONDS
 from .optional_packages import require_package
+from .whole_number import whole_number
 
 if TYPE_CHECKING:
     import httpx
@@ -41,6 +42,7 @@ async def fetch_table(
     api: Api, path: str, *, columns: Optional[Texts], sort: Optional[Texts], where: Texts, limit: Optional[int]
 ) -> pyarrow.Table:
     """The whole table from its Parquet file, or what was chosen of it as Arrow."""
+    limit = None if limit is None else whole_number("limit", limit)
     require_package("pyarrow", "pyarrow.ipc")
     if columns is None and not sort and not where and limit is None:
         return await _fetch_parquet(api, path)

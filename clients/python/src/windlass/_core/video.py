@@ -14,7 +14,7 @@ from ..errors import WindlassError
 from ..records import Job, VideoStatus
 from .api import Api, escape
 from .download import download
-from .host_paths import HostPath
+from .host_paths import HostPath, path_text
 from .jobs import get_job, start_job, wait_for_job
 from .links import make_link
 from .save import check_target, save
@@ -29,12 +29,12 @@ def choose_frames(
     images: Union[HostPath, Sequence[HostPath], None], pattern: Optional[HostPath]
 ) -> Tuple[Optional[Sequence[str]], Optional[str]]:
     """The list of frames, or the pattern: one path is no list of its letters."""
-    given = None if pattern is None else os.fspath(pattern)
+    given = None if pattern is None else path_text(pattern)
     if images is None:
         return None, given
     if not isinstance(images, (str, os.PathLike)):
-        return [os.fspath(image) for image in images], given
-    path = os.fspath(images)
+        return [path_text(image) for image in images], given
+    path = path_text(images)
     # A number is in the name of the file: its folder may be called `50%damping`.
     if "*" not in path and not re.search(r"%0?\d{0,2}d[^/]*$", path):
         return [path], given

@@ -54,7 +54,7 @@ class Session:
         self,
         command: str,
         *,
-        cwd: Optional[str] = None,
+        cwd: Optional[HostPath] = None,
         env: Optional[Mapping[str, str]] = None,
         stdin: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -139,7 +139,7 @@ class Session:
         command: Optional[str] = None,
         *,
         script: Optional[str] = None,
-        cwd: Optional[str] = None,
+        cwd: Optional[HostPath] = None,
         env: Optional[Mapping[str, str]] = None,
         nodes: Optional[int] = None,
         tasks: Optional[int] = None,
@@ -156,27 +156,25 @@ class Session:
         `cpus` are those of each task, `memory` is bytes on each node, `time` seconds, `options` are further ones of
         the batch system, such as `--gres=gpu:1`. `Client.job()` has what the batch system says of it.
         """
-        request: Dict[str, Any] = dict(
-            command=command, script=script, cwd=cwd, env=env, nodes=nodes, tasks=tasks, cpus=cpus
-        )
+        request: Dict[str, Any] = dict(command=command, script=script, env=env, nodes=nodes, tasks=tasks, cpus=cpus)
         request.update(memory=memory, time=time, queue=queue, account=account, options=options, name=name)
-        return Run(self._api, drive(sessions.start_batch(self._api, self.sid, request)))
+        return Run(self._api, drive(sessions.start_batch(self._api, self.sid, cwd, request)))
 
-    def browse(self, path: str) -> List[Entry]:
+    def browse(self, path: HostPath) -> List[Entry]:
         """The entries of a folder on the host; a relative path, or `~/…`, is in the home, here and below."""
         return drive(sessions.list_folder(self._api, self.sid, drive(self._paths.resolve(path))))
 
     @overload
-    def read_file(self, path: str, *, start: int = 0, length: Optional[int] = None) -> bytes: ...
+    def read_file(self, path: HostPath, *, start: int = 0, length: Optional[int] = None) -> bytes: ...
 
     @overload
     def read_file(
-        self, path: str, to: Union[str, os.PathLike[str]], *, start: int = 0, length: Optional[int] = None
+        self, path: HostPath, to: Union[str, os.PathLike[str]], *, start: int = 0, length: Optional[int] = None
     ) -> Path: ...
 
     def read_file(
         self,
-        path: str,
+        path: HostPath,
         to: Union[str, os.PathLike[str], None] = None,
         *,
         start: int = 0,
@@ -193,7 +191,7 @@ class Session:
 
     def write_file(
         self,
-        path: str,
+        path: HostPath,
         data: Data,
         *,
         mode: Optional[int] = None,
