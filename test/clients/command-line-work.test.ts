@@ -99,6 +99,16 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     writeFileSync(file, ['second;sky', ...rows, ''].join('\n'));
     const upload = ['upload', file, '--model', model, '--aid', 'day', '--set', 'delimiter=;'];
     expect(await print(upload)).toBe('Parsed: csv: day.\n');
+    const show = ['model', 'show', model];
+    expect(await printJson(show)).toMatchObject([{ aid: 'day', type: 'table', input: false }]);
+    await print([...upload, '--input']);
+    const [day] = await printJson(show);
+    expect(day).toMatchObject({ input: true });
+    expect((await print(show)).split('\n')).toEqual([
+      'TYPE   INPUT  BYTES  AGE  NAME',
+      expect.stringMatching(new RegExp(`^table  yes    ${day?.size} +\\d+s +day$`)),
+      '',
+    ]);
     const view = ['--sort=-second', '--filter', 'sky:eq:rain', '--limit', '2'];
     const cut = { code: 0, stderr: 'windlass: 2 of 429 rows; --limit N for more\n' };
     expect(await windlass(['rows', model, 'day', ...view])).toEqual({

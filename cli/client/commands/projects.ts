@@ -49,6 +49,26 @@ export async function listModels(pid: string, { json }: Options): Promise<void> 
   });
 }
 
+/** `windlass model show` */
+export async function listArtifacts(mid: string, { json }: Options): Promise<void> {
+  const { api } = await connect();
+  const artifacts = await readPages(async query => {
+    const params = { path: { mid }, query };
+    const { artifacts: items, next } = await unwrap(api.GET('/api/models/{mid}', { params }));
+    return { items, next };
+  });
+  await printRecords(artifacts, {
+    columns: {
+      TYPE: ({ type }) => type,
+      INPUT: ({ input }) => (input ? 'yes' : 'no'),
+      BYTES: ({ size }) => String(size),
+      AGE: ({ updated }) => formatAge(updated),
+      NAME: ({ aid }) => aid,
+    },
+    json,
+  });
+}
+
 /** `windlass model create`: prints its id. */
 export async function createModel(
   pid: string,

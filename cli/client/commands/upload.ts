@@ -13,6 +13,8 @@ export interface UploadOptions {
   model?: string;
   parser?: string;
   aid?: string[];
+  /** Whether the artifacts are inputs of the model. */
+  input?: boolean;
   /** Parameters of the parser, as `name=value`, the value as JSON or text. */
   set?: string[];
   resume?: string;
@@ -24,7 +26,7 @@ const WORTH_RESUMING = 8 << 20;
 
 /** `windlass upload`: sends files in parts and waits until they are parsed. */
 export async function uploadFiles(paths: string[], options: UploadOptions): Promise<void> {
-  const { model: mid, parser, aid: aids, resume, json } = options;
+  const { model: mid, parser, aid: aids, input = false, resume, json } = options;
   if (resume === undefined && aids && aids.length !== paths.length)
     throw new CommandError(
       `The number of files is ${paths.length}, and that of their names ${aids.length}.`,
@@ -55,7 +57,7 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
         ? {
             ...readParameters(options.set),
             ...target,
-            input: true,
+            input,
             ...sending,
             ...(aids ? { aids } : {}),
             onBegin: id => {

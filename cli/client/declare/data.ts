@@ -18,6 +18,7 @@ export function addDataCommands(program: Command): void {
         'name of an artifact, in the order of the files; may be repeated',
         collect,
       )
+      .option('--input', 'mark what is made as inputs of the model')
       .option('--set <name=value>', 'a parameter of the parser; may be repeated', collect)
       .option('--resume <id>', 'go on with an upload that was begun with the same files')
       .addOption(json())
@@ -79,6 +80,15 @@ function addProjects(program: Command): void {
       .addOption(json())
       .action(async (project, options) => (await load()).listModels(project, options)),
     'windlass model list PROJECT',
+  );
+  withExample(
+    models
+      .command('show')
+      .description('list what a model holds: tables, arrays, files and parameters')
+      .argument('<model>')
+      .addOption(json())
+      .action(async (model, options) => (await load()).listArtifacts(model, options)),
+    'windlass model show MODEL',
   );
   withExample(
     models
