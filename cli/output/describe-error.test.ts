@@ -22,6 +22,12 @@ test('what is to be done is said in words of this program', () => {
   expect(say('Give `cwd` as a directory that exists there.')).toBe(
     'There is none. Give --cwd a folder that exists there.',
   );
+  expect(say('Choose other names in "aids", or rename what is in the file.')).toBe(
+    'There is none. Choose other names with --aid, or rename what is in the file.',
+  );
+  expect(say('Name another encoding with "encoding".')).toBe(
+    'There is none. Name its encoding, such as --set encoding=utf-16.',
+  );
   expect(say('Correct it.')).toBe('There is none. Correct it.');
 });
 
