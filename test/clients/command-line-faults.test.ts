@@ -73,14 +73,32 @@ describeStack(missingPrograms('sshd', 'script'), 'what the command line says', f
     await line.run(['cancel', items[0]?.id ?? '']);
   });
 
-  test('a logout forgets the token where the service cannot be told, and says so', async () => {
-    const { env, path, profile } = await startOther('forgotten');
-    const logout = ['logout', '--password-stdin', '--json'];
-    const { code, stdout, stderr } = await line.run(logout, { env, input: 'wrong' });
-    expect([code, existsSync(path)]).toEqual([0, false]);
+  test('a logout that cannot end the token fails, and keeps the login', async () => {
+    const { env, path } = await startOther('kept');
+    const failing = [
+      { args: ['--password-stdin', '--json'], says: 'password is wrong' },
+      { args: [], says: 'There is no terminal' },
+    ];
+    for (const { args, says } of failing) {
+      const { code, stdout, stderr } = await line.run(['logout', ...args], { env, input: 'wrong' });
+      expect([code, stdout, existsSync(path)]).toEqual([1, '', true]);
+      expect(stderr).toContain(says);
+      expect(stderr).toContain('windlass logout --local');
+    }
+    expect((await line.run(['jobs'], { env })).code).toBe(0);
+  });
+
+  test("a logout forgets a token of the user's own, and says that it was not ended", async () => {
+    const { token } = await client.post<{ token: string }>('/api/users/-/tokens', {
+      name: 'own',
+      scope: 'write',
+    });
+    const env = { XDG_CONFIG_HOME: join(line.home, 'own') };
+    await line.run(['login', url, '--token-stdin'], { env, input: token });
+    const { code, stdout, stderr } = await line.run(['logout', '--json'], { env });
+    expect([code, existsSync(profileIn(env.XDG_CONFIG_HOME))]).toEqual([0, false]);
     expect(JSON.parse(stdout)).toMatchObject({ loggedOut: true, revoked: false });
-    expect(stderr).toContain('password is wrong');
-    expect(stderr).toContain(`windlass token delete ${profile.tokenId}`);
+    expect(stderr).toContain('/console/');
   });
 
   test('a logout of this machine alone asks for nothing', async () => {
@@ -114,6 +132,27 @@ describeStack(missingPrograms('sshd', 'script'), 'what the command line says', f
     );
     expect(await say('run', `${sshd.username}@lab`, '--', 'true')).toBe(
       `There is no host ${sshd.username}@lab. Say as whom by an option: lab --user ${sshd.username}.`,
+    );
+  });
+
+  test('what is not there is named with the command that lists what is', async () => {
+    const made = await line.run(['project', 'create', 'Hints']);
+    const model = (await line.run(['model', 'create', made.stdout.trim(), 'm'])).stdout.trim();
+    expect(await say('wait', 'none')).toMatch(/ See: windlass jobs\.$/);
+    expect(await say('model', 'list', 'none')).toMatch(/ See: windlass project list\.$/);
+    expect(await say('model', 'show', 'none')).toMatch(/ See: windlass model list PROJECT\.$/);
+    expect(await say('rows', model, 'none')).toMatch(/ See: windlass model show MODEL\.$/);
+    const file = join(line.home, 'hints.csv');
+    writeFileSync(file, 'a\n1\n');
+    await line.run(['upload', file, '--model', model, '--parser', 'blob', '--aid', 'kept']);
+    expect(await say('rows', model, 'kept')).toMatch(/ upload it again with --parser csv\.$/);
+    expect(await say('upload', file, '--resume', 'none')).toMatch(
+      / Begin another: windlass upload FILE --model MODEL\.$/,
+    );
+    const codec = ['video', 'host', '-o', 'x.webm', '--codec', 'h264', `${sshd.home}/*.png`];
+    writeFileSync(join(sshd.home, 'one.png'), '');
+    expect(await say(...codec)).toMatch(
+      / Give another --codec: windlass video --help lists them\.$/,
     );
   });
 

@@ -57,19 +57,16 @@ export interface LogoutOptions extends PasswordOptions {
   json?: boolean;
 }
 
-/**
- * `windlass logout`: ends the token, which only the password can, and forgets it. Where the service cannot be told, or shall not
- * be, it is forgotten all the same.
- */
+/** `windlass logout`: ends the token that login made, which only the password can, and forgets it. */
 export async function logOut({ local, ...options }: LogoutOptions): Promise<void> {
   const profile = await readProfile(process.env);
   if (!profile)
     throw new CommandError('You are not logged in.', { hint: 'Run: windlass login URL' });
-  const { url, username } = profile;
-  const failure = local ? undefined : await endToken(profile, options);
+  const { url, username, tokenId } = profile;
+  // One that the user brought is the user's own.
+  const revoked = !local && tokenId !== undefined;
+  if (revoked) await endToken(profile, options);
   await removeProfile(process.env);
-  const revoked = !local && failure === undefined;
-  if (failure !== undefined) printNotice(failure);
   if (!revoked) printNotice(`the token of ${url} may still hold. ${adviseOnToken(profile)}`);
   await printDone({ url, username, loggedOut: true, revoked }, options);
 }
@@ -79,23 +76,22 @@ const adviseOnToken = ({ tokenId, url }: Profile) =>
     ? `End it at ${url}/console/.`
     : `Log in again, and end it: windlass token delete ${tokenId}`;
 
-/** Ends the token that login made; what is wrong, where that fails. One that the user brought is the user's own. */
 async function endToken(
-  { url, username: user, tokenId }: Profile,
+  { url, username: user, tokenId: id = '' }: Profile,
   { passwordStdin }: PasswordOptions,
-): Promise<string | undefined> {
-  if (tokenId === undefined) return undefined;
+): Promise<void> {
   try {
     const password = await readPassword(user, passwordStdin);
     const { api } = connectTo({ url, user, password });
-    await unwrap(api.DELETE('/api/users/-/tokens/{id}', { params: { path: { id: tokenId } } }));
-    return undefined;
+    await unwrap(api.DELETE('/api/users/-/tokens/{id}', { params: { path: { id } } }));
   } catch (error) {
     // It has been ended elsewhere.
-    if (error instanceof WindlassError && error.status === 404) return undefined;
+    if (error instanceof WindlassError && error.status === 404) return;
     const said = describe(error);
     if (said === undefined) throw error;
-    return said;
+    throw new CommandError(`The token was not ended: ${said}`, {
+      hint: 'To forget it here alone: windlass logout --local',
+    });
   }
 }
 
