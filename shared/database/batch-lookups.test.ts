@@ -23,6 +23,18 @@ test('keys that arrive during a query share the next one', async () => {
   expect(asked.map(keys => keys.length)).toEqual([1, 100, 50]);
 });
 
+test('equal keys that wait together are asked for once, and for those of a query that runs again', async () => {
+  const asked: { id: number }[][] = [];
+  const look = batchLookups(async (keys: { id: number }[]) => {
+    asked.push(keys);
+    await null;
+    return keys.map(({ id }) => id * 10);
+  });
+  const found = await Promise.all([1, 1, 2, 1, 2].map(id => look({ id })));
+  expect(found).toEqual([10, 10, 20, 10, 20]);
+  expect(asked).toEqual([[{ id: 1 }], [{ id: 1 }, { id: 2 }]]);
+});
+
 test('a failed query rejects its batch only', async () => {
   let fails = true;
   const look = batchLookups(async (keys: number[]) => {

@@ -57,6 +57,27 @@ describeStack(undefined, 'projects and models', form => {
   const fieldsOf = async (response: Response) =>
     (await expectProblem(response, 400, 'invalid_input')).fields?.map(({ field }) => field);
 
+  test('a burst of looks at a project with a large cache holds up nobody else', async () => {
+    const [large, other] = [await makeProject(people), await makeProject(people)];
+    const entries = [7_000_000, ...Array.from({ length: 100_000 }, () => 1)];
+    const sql = openStackDatabase(stack);
+    await sql`
+      insert into cache_entries (project, key, object, type, size, used)
+      select ${large}, n, 'videos/' || n, 'video/mp4', size, timestamptz '2026-01-01' + n * interval '1 second'
+      from unnest(${`{${entries}}`}::bigint[]) with ordinality entry(size, n)`;
+    const burst = Array.from({ length: 200 }, () => people.owner.fetch(`/api/projects/${large}`));
+    // Until the first of them is answered the others have come.
+    await Promise.race(burst);
+    const looked = await people.reader.fetch(`/api/projects/${other}`);
+    expect(looked.status).toBe(200);
+    const answers = await Promise.all(burst);
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(await answers[199]?.json()).toMatchObject({
+      cache: { bytes: 7_100_000, oldest: '2026-01-01T00:00:01.000Z' },
+    });
+    await sql.end();
+  });
+
   test('a list has fewer than were asked for where their texts are long, and goes on', async () => {
     const text = '\u6f22'.repeat(20_000);
     const walk = async (path: string) => {
