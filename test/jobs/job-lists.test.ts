@@ -1,11 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { jobsQuery, listJobs } from '../../api/jobs/views/list-jobs.ts';
 import { Client } from '../../servers/api-client.ts';
+import { openDatabase } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
 import { RELEASE } from '../../shared/process/release.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
 import { openStackDatabase } from '../harness/databases/database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 import {
   holderOf,
   type Job,
@@ -21,6 +24,43 @@ interface Page {
   items: (Job & { label: string | null; name: string | null })[];
   next: string | null;
 }
+
+const given = withDatabase('job_lists');
+
+test('pages have each job that matches, though others are removed while one is read', async () => {
+  const owner = 'ada';
+  const since = Date.now() - 86_400_000;
+  const ids = Array.from({ length: 10_100 }, (_, n) => newId(since + n)).reverse();
+  const rare = ids[10_020] ?? '';
+  await given.database().sql`
+    insert into jobs (id, kind, queue, owner, payload, state, finished, name)
+    select id, 'command', 'remote', ${owner}, '{}', 'succeeded', now(), case when id = ${rare} then 'rare' end
+    from unnest(${`{${ids}}`}::text[]) id`;
+  // Statements are sent one after the other, in the order in which they are asked for.
+  const { db, sql, close } = openDatabase(given.url, { max: 1 });
+  let removing: Promise<unknown> | undefined;
+  const reserve = async () => {
+    // Asked for when the statement that reads the page has been sent.
+    setImmediate(() => {
+      removing ??=
+        sql`delete from jobs where id = any(${`{${ids.slice(0, 50)}}`}::text[])`.execute();
+    });
+  };
+  const found: string[] = [];
+  try {
+    for (let after: string | undefined; ; ) {
+      const query = jobsQuery.parse({ name: 'rare', limit: '1000', ...(after && { after }) });
+      const { items, next } = await listJobs(db, { owner, query, reserve });
+      await removing;
+      found.push(...items.map(({ id }) => id));
+      if (next === null) break;
+      after = next;
+    }
+  } finally {
+    await close();
+  }
+  expect(found).toEqual([rare]);
+});
 
 describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
   const {

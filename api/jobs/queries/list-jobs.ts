@@ -1,6 +1,6 @@
 import { and, desc, eq, gte, inArray, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { Db } from '../../../shared/database/connect.ts';
+import type { Db, Tx } from '../../../shared/database/connect.ts';
 import { jobs } from '../../../shared/database/schema.ts';
 import { timestampOf } from '../../../shared/database/timestamp.ts';
 import { newId } from '../../../shared/ids.ts';
@@ -43,6 +43,8 @@ export const jobsQuery = pageQuery.extend({
     .describe("For server administrators: another user, or `*`. Others' work is not looked into."),
 });
 export type JobsQuery = z.output<typeof jobsQuery>;
+
+const SNAPSHOT = { isolationLevel: 'repeatable read', accessMode: 'read only' } as const;
 
 /** Texts that are not large may have 100 kB in all. For larger pages than this, sizes are read first. */
 const USUAL_PAGE = 100;
@@ -95,8 +97,8 @@ export async function listJobs(
   );
   const asksOpen = query.state?.every(state => state === 'queued' || state === 'running') ?? false;
   const looked = asksOpen ? openJobs(db, range) : undefined;
-  const find = (count: number, columns = wholeColumns) => {
-    const inWindow = db
+  const find = (tx: Tx, count: number, columns = wholeColumns) => {
+    const inWindow = tx
       .select(columns)
       .from(jobs)
       .where(looked ? sql`${jobs.id} = any(array(${looked}))` : range)
@@ -104,24 +106,29 @@ export async function listJobs(
     // drizzle takes a fifth of a page's processor time to write one more level of the query.
     if (!matches) return inWindow.limit(count);
     const window = inWindow.limit(WINDOW).as('jobs');
-    return db.select().from(window).where(matches).orderBy(desc(window.id)).limit(count);
+    return tx.select().from(window).where(matches).orderBy(desc(window.id)).limit(count);
   };
-  let { limit } = query;
-  let rows = limit > USUAL_PAGE ? undefined : await find(limit + 1, usualColumns);
-  if (!rows || rows.some(row => row.isLarge)) {
-    const page = find(limit).as('page');
-    const texts = sumOf(TEXTS.map(name => sql`octet_length(${page[name]}::text)`));
-    const bytes = sql<number>`${JOB_BYTES} + ${texts}`;
-    const sizes = await db.select({ bytes }).from(page).orderBy(desc(page.id));
-    const fitting = limitPageBytes(sizes.map(row => row.bytes));
-    // They are held twice, as rows and as JSON.
-    await reserve(2 * fitting.bytes);
-    limit = Math.max(1, fitting.count);
-    rows = await find(limit + 1);
-  }
-  const page = toPage(rows as JobSummary[], limit, ({ id }) => id);
-  if (page.next !== null || !matches) return page;
-  return { ...page, next: await endOfWindow(db, range, asksOpen) };
+  const readPage = async (limit: number, columns = wholeColumns) => {
+    const read = async (tx: Tx) => {
+      const rows = await find(tx, limit + 1, columns);
+      const page = toPage(rows as (JobSummary & { isLarge: boolean })[], limit, ({ id }) => id);
+      if (page.next !== null || !matches) return page;
+      return { ...page, next: await endOfWindow(tx, range, asksOpen) };
+    };
+    // Jobs that come or go between the two statements would move the window's end.
+    return matches ? db.transaction(read, SNAPSHOT) : read(db);
+  };
+  const { limit } = query;
+  const usual = limit > USUAL_PAGE ? undefined : await readPage(limit, usualColumns);
+  if (usual && !usual.items.some(row => row.isLarge)) return usual;
+  const page = find(db, limit).as('page');
+  const texts = sumOf(TEXTS.map(name => sql`octet_length(${page[name]}::text)`));
+  const bytes = sql<number>`${JOB_BYTES} + ${texts}`;
+  const sizes = await db.select({ bytes }).from(page).orderBy(desc(page.id));
+  const fitting = limitPageBytes(sizes.map(row => row.bytes));
+  // They are held twice, as rows and as JSON.
+  await reserve(2 * fitting.bytes);
+  return readPage(Math.max(1, fitting.count));
 }
 
 /** The ids in a subquery: otherwise the planner prefers an index that is in order to the index of open jobs. */
@@ -132,7 +139,7 @@ function openJobs(db: Db, range: SQL | undefined): SQL {
 
 /** Where the next page begins when this one has looked through the whole window; null where that was all. */
 async function endOfWindow(
-  db: Db,
+  db: Tx,
   range: SQL | undefined,
   asksOpen: boolean,
 ): Promise<string | null> {
