@@ -2,14 +2,40 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
+import { readOwnProjects } from '../../api/projects/own-projects.ts';
 import { newId } from '../../shared/ids.ts';
 import { addUser } from '../harness/clients/users.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
+import { countRowsRead } from '../harness/databases/rows-read.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 
 interface Listed {
   projects: { _id: string; description: string }[];
 }
+
+const given = withDatabase('project_lists');
+
+test('each page reads as much as its own projects, however many there are', async () => {
+  const { sql } = given.database();
+  const COUNT = 10_000;
+  await sql`insert into projects (pid, name, created)
+    select lpad(n::text, 26, '0'), 'p', timestamptz '2026-01-01' + n * interval '1 second'
+    from generate_series(1, ${COUNT}::int) n`;
+  await sql`insert into project_members (project, username, role) select pid, 'ada', 'reader' from projects`;
+  // Others are members of some of them.
+  await sql`insert into project_members (project, username, role) select pid, 'eve', 'reader' from projects limit 100`;
+  const TABLES = ['projects', 'project_members'];
+  for (const table of TABLES) await sql`analyze ${sql(table)}`;
+  let listed = 0;
+  const read = await countRowsRead(given, TABLES, async one => {
+    for await (const page of readOwnProjects(one.db, 'ada')) listed += page.length;
+  });
+  expect(listed).toBe(COUNT);
+  // Their sizes, and the projects themselves.
+  for (const table of TABLES)
+    expect([table, (read[table] ?? 0) < 3 * COUNT]).toEqual([table, true]);
+});
 
 describeStack(undefined, 'a list of more projects than fit into memory', form => {
   const { stack, client: admin } = useStack(form);
