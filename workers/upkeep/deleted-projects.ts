@@ -32,7 +32,8 @@ type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'>;
 
 /** Rows in one statement: a row may have 16 MiB, and a statement 10 s. */
 const BATCH = 100;
-const PROJECTS = 20;
+/** More than one run removes: what waits for the next one goes on counting for its users. */
+const PROJECTS = 1_000;
 /** Bounds one run; the pause until the next one leaves the database to others. */
 const ROUND_MS = 5_000;
 
