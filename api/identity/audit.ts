@@ -1,11 +1,11 @@
-import { recordAudit } from '../../shared/audit/audit.ts';
+import { type AuditTarget, recordAudit } from '../../shared/audit/audit.ts';
 import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { clientAddress } from './client-address.ts';
 import { currentUser } from './current-user.ts';
 
-export type WriteAudit = (tx: Tx, action: AuditAction, target?: string | null) => Promise<void>;
+export type WriteAudit = (tx: Tx, action: AuditAction, target?: AuditTarget) => Promise<void>;
 
 /**
  * What writes entries about a request, in the transaction of what they tell. Throws `too_many_requests` where the user causes

@@ -37,7 +37,8 @@ export async function removeUser(
     })
     .where(sql`${username} = any(${hosts.users})`)
     .returning({ name: hosts.name });
-  for (const { name } of listed) await audit(tx, 'host.update', name);
+  const names = listed.map(({ name }) => name);
+  await audit(tx, 'host.update', names);
   const ended = await endAccess(tx, username, audit);
   await removeWebhooks(tx, username, audit);
   const emptied = await leaveProjects(tx, { username, heir, audit });
@@ -80,7 +81,7 @@ async function leaveProjects(
     .returning({ pid: members.project, role: members.role });
   const pids = left.map(row => row.pid);
   if (pids.length === 0) return [];
-  for (const pid of pids) await audit(tx, 'project.acl', pid);
+  await audit(tx, 'project.acl', pids);
   await tx
     .update(projects)
     .set({ version: sql`${projects.version} + 1`, updated: sql`now()` })
@@ -120,8 +121,9 @@ async function leaveProjects(
     .set({ deleted: sql`now()` })
     .where(and(areOpen, areEmpty))
     .returning({ pid: projects.pid });
-  for (const { pid } of emptied) await audit(tx, 'project.delete', pid);
-  return emptied.map(row => row.pid);
+  const deleted = emptied.map(row => row.pid);
+  await audit(tx, 'project.delete', deleted);
+  return deleted;
 }
 
 function isAmong(

@@ -3,7 +3,7 @@ import { eq, sql } from 'drizzle-orm';
 import { endAccess } from '../../api/identity/end-access.ts';
 import { forgetFailedLogins } from '../../api/identity/failed-logins.ts';
 import { username } from '../../api/identity/username.ts';
-import { recordAudit } from '../../shared/audit/audit.ts';
+import { type AuditTarget, recordAudit } from '../../shared/audit/audit.ts';
 import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import { type Database, openDatabase, type Tx } from '../../shared/database/connect.ts';
 import { channelOf, type Topic } from '../../shared/database/notifications.ts';
@@ -96,7 +96,7 @@ const notify = (tx: Tx, topic: Topic, ids: string[]) =>
   );
 
 /** No user of the service does it: the owner of its database does. */
-const audit = (tx: Tx, action: AuditAction, target: string | null = null) =>
+const audit = (tx: Tx, action: AuditAction, target: AuditTarget = null) =>
   recordAudit(tx, { user: null, address: null, requestId: null, action, target });
 
 function checkName(name: string): string {

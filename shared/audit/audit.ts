@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { auditPending } from '../database/schema.ts';
+import { writeTexts } from '../database/text-arrays.ts';
 import type { AuditAction, AuditOutcome } from './audit-actions.ts';
 
 /** Who did it, and from where. */
@@ -10,15 +12,26 @@ interface AuditActor {
   requestId: string | null;
 }
 
+/** What was done: to one target, or to each of several. */
+export type AuditTarget = string | null | readonly string[];
+
 export interface AuditEvent extends AuditActor {
   action: AuditAction;
-  target: string | null;
+  target: AuditTarget;
   outcome?: AuditOutcome;
 }
 
-/** Writes an entry in the transaction of what it tells. */
-export async function recordAudit(tx: Tx, { user, ...event }: AuditEvent): Promise<void> {
-  await tx.insert(auditPending).values({ ...event, username: user });
+/** Writes an entry in the transaction of what it tells: one for each target, all in one statement. */
+export async function recordAudit(
+  tx: Tx,
+  { user, address, requestId, action, target, outcome = 'ok' }: AuditEvent,
+): Promise<void> {
+  // One parameter, however many they are.
+  const targets = target === null ? '{NULL}' : writeTexts([target].flat());
+  await tx.execute(sql`
+    insert into ${auditPending} (username, address, request_id, action, outcome, target)
+      select ${user}, ${address}, ${requestId}, ${action}, ${outcome}, target
+      from unnest(${targets}::text[]) target`);
 }
 
 /** In the place of a target that may hold secrets, such as the text of a command. */

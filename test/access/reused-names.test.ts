@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { createToken } from '../../api/identity/api-tokens.ts';
+import type { WriteAudit } from '../../api/identity/audit.ts';
 import { makeLink } from '../../api/identity/links.ts';
 import { lockAdministrator, lockUnchangedUser } from '../../api/identity/lock-user.ts';
 import { beginLogin } from '../../api/identity/logins.ts';
 import { removeUser } from '../../api/identity/remove-user.ts';
 import { Client } from '../../servers/api-client.ts';
+import { recordAudit } from '../../shared/audit/audit.ts';
 import { users } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { makeTable } from '../harness/clients/tables.ts';
@@ -43,6 +45,26 @@ test('a request of a removed user makes nothing in the name of the next one', as
     () => db.transaction(tx => lockAdministrator(tx, removed)),
   ];
   for (const make of makes) await expect(make()).rejects.toMatchObject({ code: 'unauthorized' });
+});
+
+test('the entries about the projects of a removed user are written in one statement', async () => {
+  const { db, sql } = given.database();
+  await db.insert(users).values({ username: 'v', passwordHash: '' });
+  await sql`insert into projects (pid, name) select 'p' || n, 'p' from generate_series(1, 300) n`;
+  await sql`insert into project_members (project, username, role) select pid, 'v', 'administrator' from projects`;
+  const by = { user: 'admin', address: '127.0.0.1', requestId: null };
+  const audit: WriteAudit = (tx, action, target = null) =>
+    recordAudit(tx, { ...by, action, target });
+  await db.transaction(tx => removeUser(tx, 'v', audit));
+  // Rows of one statement have one number of a command within their transaction.
+  const written = await sql`
+    select action, username, address, outcome, count(distinct target)::int as targets, count(distinct cmin::text)::int as statements
+    from audit_pending group by 1, 2, 3, 4 order by action`;
+  const entry = { username: 'admin', address: '127.0.0.1', outcome: 'ok' };
+  const each = { targets: 300, statements: 1 };
+  expect(written).toEqual(
+    ['project.acl', 'project.delete'].map(action => ({ action, ...entry, ...each })),
+  );
 });
 
 describeStack(undefined, 'a request of a user whose name another gets meanwhile', form => {
