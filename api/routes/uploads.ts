@@ -34,8 +34,8 @@ export default routes('json-body', (router, api) => {
       query: pageQuery,
       answers: { 200: { means: 'A page of uploads.', json: pageOf('UploadPage', uploadSummary) } },
       handle: async ({ res, query }) => {
-        const rows = selectUploadsOf(db, currentUser(res).username);
-        const page = await readPage(rows, query(), { by: uploads.uid, key: 'id' }, row =>
+        const { rows, where } = selectUploadsOf(db, currentUser(res).username);
+        const page = await readPage(rows, query(), { by: uploads.uid, key: 'id', where }, row =>
           toUploadSummary(row.upload, row.state),
         );
         res.json(page);

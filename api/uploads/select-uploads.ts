@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, members, models, projects, uploads } from '../../shared/database/schema.ts';
 import type { JobState } from '../../shared/jobs/job-states.ts';
@@ -9,19 +9,20 @@ const columns = { uid, model, parser, input, job, created, accessed };
 /** The state of the parse, or of what stays of it. */
 const state = sql<JobState | null>`coalesce(${jobs.state}, ${uploads.parseEnd} ->> 'state')`;
 
-/** What a list shows of the user's uploads into projects of which they are members. */
+/**
+ * What a list shows of the user's uploads into projects of which they are members. Each is looked at by itself, as `offset 0`
+ * has it, in the order of the index: a join would read all of them, and all models of these projects, for every page.
+ */
 export function selectUploadsOf(db: Tx, owner: string) {
-  const mine = db
-    .select({ project: members.project })
-    .from(members)
-    .innerJoin(projects, and(eq(projects.pid, members.project), isNull(projects.deleted)))
-    .where(eq(members.username, owner));
-  return db
-    .select({ upload: columns, state })
-    .from(uploads)
-    .innerJoin(
-      models,
-      and(eq(models.mid, uploads.model), eq(uploads.owner, owner), inArray(models.project, mine)),
-    )
-    .leftJoin(jobs, eq(jobs.id, uploads.job));
+  const membership = sql`select from ${models}
+    join ${projects} on ${projects.pid} = ${models.project} and ${projects.deleted} is null
+    join ${members} on ${members.project} = ${models.project} and ${members.username} = ${owner}
+    where ${models.mid} = ${uploads.model} offset 0`;
+  return {
+    rows: db
+      .select({ upload: columns, state })
+      .from(uploads)
+      .leftJoin(jobs, eq(jobs.id, uploads.job)),
+    where: and(eq(uploads.owner, owner), sql`exists (${membership})`),
+  };
 }

@@ -62,7 +62,7 @@ export const uploads = pgTable(
     accessed: time().notNull().defaultNow(),
   },
   table => [
-    index('uploads_owner').on(table.owner),
+    index('uploads_of_owner').on(table.owner, table.uid).concurrently(),
     index('uploads_model').on(table.model),
     index('uploads_job').on(table.job),
     index('uploads_accessed').on(table.accessed),
