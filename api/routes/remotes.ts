@@ -4,7 +4,6 @@ import { SESSION_COLUMNS } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
-import { isConnectionHeld } from '../../shared/ssh/session-holder.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
@@ -16,9 +15,18 @@ import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import { newSession, openSession } from '../remote/open-session.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
-import { lastEnd, sessionRecord, tagOf, toSessionRecord } from '../remote/session-record.ts';
+import {
+  SESSION_USE,
+  sessionRecord,
+  tagOf,
+  toSessionRecord,
+  withoutTime,
+} from '../remote/session-record.ts';
 import { endSession, findSession, isActive, lockSession, sessionKey } from '../remote/sessions.ts';
 import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
+
+/** Of a session whose row was removed just now. */
+const UNUSED = { lastEnd: null, hasOpenJob: false, isConnectionHeld: false };
 
 /** Remote sessions: opened here, ended by DELETE or by being idle. */
 export default routes('json-body', (router, api) => {
@@ -27,14 +35,12 @@ export default routes('json-body', (router, api) => {
   const keyOf = ({ req, res }: Exchange) => sessionKey(api, res, pathParameter(req, 'sid'));
   const findRecord = async (tx: Tx, { req, res }: Exchange) => {
     const row = await findSession(tx, keyOf({ req, res }));
-    const [more] = await tx
-      .select({ lastEnd, isConnectionHeld })
+    const [use = UNUSED] = await tx
+      .select(SESSION_USE)
       .from(sessions)
       .where(eq(sessions.sid, row.sid));
-    return toSessionRecord(api.config, row, {
-      lastEnd: more?.lastEnd ?? null,
-      isConnectionHeld: more?.isConnectionHeld ?? false,
-    });
+    const record = toSessionRecord(api.config, row, use);
+    return { record, tag: tagOf(record, use) };
   };
 
   resource(router, '/remotes', {
@@ -49,11 +55,9 @@ export default routes('json-body', (router, api) => {
       handle: async ({ res, query }) => {
         const owner = currentUser(res).username;
         const where = and(eq(sessions.owner, owner), isActive(db, api.config.SESSION_IDLE_TIMEOUT));
-        const rows = db
-          .select({ session: SESSION_COLUMNS, lastEnd, isConnectionHeld })
-          .from(sessions);
+        const rows = db.select({ session: SESSION_COLUMNS, use: SESSION_USE }).from(sessions);
         const page = await readPage(rows, query(), { by: sessions.sid, key: 'sid', where }, row =>
-          toSessionRecord(api.config, row.session, row),
+          toSessionRecord(api.config, row.session, row.use),
         );
         res.json(page);
       },
@@ -84,8 +88,8 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The session.', json: sessionRecord }, 304: 'Unchanged.' },
       errors: ['session_not_found', 'host_changed'],
       handle: async ({ req, res }) => {
-        const record = await findRecord(db, { req, res });
-        sendRecord({ req, res }, { tag: tagOf(record), record: () => record });
+        const { record, tag } = await findRecord(db, { req, res });
+        sendRecord({ req, res }, { tag, record: () => record });
       },
     }),
     delete: operation({
@@ -111,7 +115,8 @@ export default routes('json-body', (router, api) => {
           if (req.get('If-Match') !== undefined) {
             // Locked until it is ended: other uses of it come before this check, or too late.
             await lockSession(tx, key, 'update');
-            checkIfMatch(req, tagOf(await findRecord(tx, { req, res })));
+            const { tag } = await findRecord(tx, { req, res });
+            checkIfMatch(req, withoutTime(tag), withoutTime);
           }
           const { jobs, closed } = await endSession(tx, key);
           if (closed) await auditOf({ req, res })(tx, 'session.close', sessionTarget(closed));

@@ -126,6 +126,39 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
     await client.delete(path);
   });
 
+  test('a session expires at no time in the past while its job is open, and its tag holds meanwhile', async () => {
+    const session = await openSession(client, sshd);
+    const path = `/api/remotes/${session}`;
+    const { id } = await launchAsync(client, session, 'sleep 600');
+    const sql = openStackDatabase(stack);
+    await sql`update sessions set accessed = now() - interval '1 hour' where sid = ${session}`;
+    await sql`update jobs set finished = finished - interval '1 hour' where session = ${session} and id <> ${id}`;
+    await sql.end();
+    const found = await client.fetch(path);
+    const { expires } = (await found.json()) as { expires: string };
+    expect(Date.parse(expires)).toBeGreaterThan(Date.now());
+    const { items } = await client.get<{ items: { sid: string; expires: string }[] }>(
+      '/api/remotes?limit=1000',
+    );
+    const listed = items.find(item => item.sid === session)?.expires ?? '';
+    expect(Date.parse(listed)).toBeGreaterThanOrEqual(Date.parse(expires));
+    const tag = found.headers.get('ETag') ?? '';
+    // Two looks in a row may be in two minutes, three are not.
+    const look = async (known: string) =>
+      client.fetch(path, { headers: { 'If-None-Match': known } });
+    const next = await look(tag);
+    const known = next.headers.get('ETag') ?? '';
+    expect([next.status, (await look(known)).status]).toContain(304);
+    // An hour ago its tag was the same but for the time at which it expires.
+    const earlier = tag.replace(/\+\w+"/, '+0"');
+    expect(earlier).not.toBe(tag);
+    const remove = (condition: string) =>
+      client.fetch(path, { method: 'DELETE', headers: { 'If-Match': condition } });
+    expect((await remove(earlier.replace('busy', '0'))).status).toBe(412);
+    expect((await remove(earlier)).status).toBe(204);
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
+  });
+
   test('lists go on after the last key, without gaps and repeats', async () => {
     const made = [];
     for (let i = 0; i < 5; i++) made.push((await launchAsync(client, sid, `echo ${i}`)).id);

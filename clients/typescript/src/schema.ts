@@ -3571,7 +3571,10 @@ export interface components {
             created: string;
             /** Format: date-time */
             accessed: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ends if it is not used; later while a job is open.
+             */
             expires: string;
         };
         /**
