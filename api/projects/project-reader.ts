@@ -31,7 +31,7 @@ const FEW = 100;
 const USERS = 1_000;
 
 /** Without what the cache holds where its entries are many. */
-type Found = Omit<ProjectView, 'cache'> & { cache: CacheUse | null };
+type Found = Omit<ProjectOfMember, 'cache'> & { cache: CacheUse | null };
 
 type Row = { [K in keyof Omit<ProjectRow, 'deleted'>]: unknown } & {
   role: Role | null;
