@@ -65,18 +65,21 @@ test('a list of uploads reads their states, and not the errors, which may be lon
 test('a page reads as much as its own uploads, however many there are', async () => {
   const { sql } = given.database();
   const COUNT = 10_000;
+  const idOf = (n: number) => String(n).padStart(26, '0');
   await sql`insert into projects (pid, name) values ('many', 'p')`;
   await sql`insert into project_members (project, username, role) values ('many', 'bea', 'writer')`;
-  const ids = sql`select lpad(n::text, 26, '0') as id from generate_series(1, ${COUNT}::int) n`;
+  const ids = sql`select lpad(n::text, 26, '0') as id from generate_series(1, ${2 * COUNT}::int) n`;
   await sql`insert into models (mid, project, type, name) select id, 'many', 't', 'm' from (${ids})`;
   await sql`insert into jobs (id, kind, queue, owner, payload, state, finished)
     select id, 'parse', 'parse', 'bea', '{}', 'succeeded', now() from (${ids})`;
   await sql`insert into uploads (uid, owner, model, parser, parameters, aids, input, job)
-    select id, 'bea', id, 'csv', '{}', '{}', true, id from (${ids})`;
+    select id, case when id <= ${idOf(COUNT)} then 'cat' else 'bea' end, id, 'csv', '{}', '{}', true, id from (${ids})`;
   const TABLES = ['uploads', 'models', 'jobs', 'projects', 'project_members'];
   for (const table of TABLES) await sql`analyze ${sql(table)}`;
   const order = { by: uploads.uid, key: 'id' } as const;
-  for (const after of [undefined, '5000'.padStart(26, '0')]) {
+  // Those of another user come before.
+  for (const first of [COUNT + 1, COUNT + COUNT / 2]) {
+    const after = first === COUNT + 1 ? undefined : idOf(first - 1);
     let listed: string[] = [];
     const read = await countRowsRead(given, TABLES, async ({ db }) => {
       const { rows, where } = selectUploadsOf(db, 'bea');
@@ -85,9 +88,7 @@ test('a page reads as much as its own uploads, however many there are', async ()
       );
       listed = page.items.map(({ id }) => id);
     });
-    expect(listed).toEqual(
-      Array.from({ length: 10 }, (_, n) => String(Number(after ?? 0) + n + 1).padStart(26, '0')),
-    );
+    expect(listed).toEqual(Array.from({ length: 10 }, (_, n) => idOf(first + n)));
     for (const table of TABLES) expect([table, (read[table] ?? 0) < 100]).toEqual([table, true]);
   }
 });
