@@ -180,8 +180,14 @@ test('a job that has ended keeps neither its project nor the projects after it',
     await addJob({ project: pid, state: 'succeeded', finished: new Date() });
     await remove(pid);
   }
+  const areThere = async () => (await Promise.all(pids.map(isThere))).some(Boolean);
+  const began = performance.now();
   await purge();
-  for (const pid of pids) expect(await isThere(pid)).toBe(false);
+  // A run that had time left has left nothing.
+  if (performance.now() - began < 5_000) expect(await areThere()).toBe(false);
+  await waitFor(async () => purge().then(async () => !(await areThere())), {
+    what: 'the projects to go',
+  });
 });
 
 test('projects that cannot be removed do not keep the others', async () => {

@@ -11,7 +11,8 @@ export async function countRowsRead(
 ): Promise<Record<string, number>> {
   const { sql } = given.database();
   const read = async () => {
-    await sql`select pg_stat_force_next_flush()`;
+    // Each connection of the pool counts by itself until then.
+    await Promise.all(Array.from({ length: 10 }, () => sql`select pg_stat_force_next_flush()`));
     await sql`select pg_stat_clear_snapshot()`;
     const rows = await sql<{ table: string; n: number }[]>`
       select relname as table, (seq_tup_read + (select sum(idx_tup_read)
