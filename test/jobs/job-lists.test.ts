@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { jobsQuery, listJobs } from '../../api/jobs/views/list-jobs.ts';
+import { jobsQuery, listJobs } from '../../api/jobs/queries/list-jobs.ts';
 import { Client } from '../../servers/api-client.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
