@@ -6,6 +6,7 @@ import { seal } from '../../shared/secrets/secrets.ts';
 import { destinationDigest, hostChanged } from '../../shared/ssh/destination.ts';
 import { hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
 import { assertHostFor } from '../../shared/ssh/host-access.ts';
+import { MAX_PROMPTS } from '../../shared/ssh/max-prompts.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -24,7 +25,7 @@ import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 const answers = z
   .strictObject({
     challenge: z.string().max(100),
-    answers: z.array(z.string().max(4_096)).max(100),
+    answers: z.array(z.string().max(4_096)).max(MAX_PROMPTS),
     name: jobName,
   })
   .meta({ id: 'LoginAnswers' });

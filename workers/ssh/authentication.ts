@@ -1,5 +1,7 @@
 import type ssh2 from 'ssh2';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Credential } from '../../shared/secrets/secrets.ts';
+import { MAX_PROMPTS } from '../../shared/ssh/max-prompts.ts';
 import { certifiedKey } from './certified-key.ts';
 import { type HostWords, harmless, readable } from './host-words.ts';
 import type { Permit } from './login-refusals.ts';
@@ -88,6 +90,7 @@ export class Authentication {
     prompts,
     finish,
   ) => {
+    if (prompts.length > MAX_PROMPTS) return this.#fail(asksTooMuch(prompts.length));
     const round: Round = {
       instruction: readable(`${name}\n${instructions}`),
       prompts: prompts.map(({ prompt, echo = false }) => ({ text: harmless(prompt), echo })),
@@ -116,3 +119,9 @@ export class Authentication {
     return password;
   }
 }
+
+const asksTooMuch = (prompts: number) =>
+  new WindlassError('remote_authentication_failed', {
+    detail: `The host asks ${prompts} questions at once, of which at most ${MAX_PROMPTS} can be answered.`,
+    hint: 'Log in with ssh and a terminal to see what it asks.',
+  });

@@ -15,10 +15,12 @@ export class HostWords {
   #isCredentialSent = false;
 
   constructor(client: ssh2.Client) {
-    client.on('banner', text => {
-      if (this.#isCredentialSent) this.#after = append(this.#after, text);
-      else this.#before = append(this.#before, text);
-    });
+    client.on('banner', text => this.add(text));
+  }
+
+  add(text: string): void {
+    if (this.#isCredentialSent) this.#after = append(this.#after, text);
+    else this.#before = append(this.#before, text);
   }
 
   credentialSent(): void {

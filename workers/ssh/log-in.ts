@@ -9,7 +9,9 @@ import { signByCertificate } from './certified-key.ts';
 import { fetchCertificate } from './fetch-certificate.ts';
 import { HostWords, readable } from './host-words.ts';
 import type { Transport } from './limit-login.ts';
+import { DIALOGUE_MS } from './login-dialogue.ts';
 import { accountUnusable, toLoginError } from './login-errors.ts';
+import { hearNotices } from './login-notices.ts';
 import type { Permit } from './login-refusals.ts';
 import { LoginTimer, tooLate } from './login-timer.ts';
 import { offer, openConnection } from './open-connection.ts';
@@ -104,6 +106,11 @@ async function logInByKeys(
   };
   const onBegun = (reject: (error: unknown) => void) => {
     fail = reject;
+    hearNotices(client, notice => {
+      words.add(notice);
+      // It may wait for what the user does elsewhere.
+      timer.extend(DIALOGUE_MS);
+    });
     if (credential.certificate !== undefined) signByCertificate(client);
   };
   try {

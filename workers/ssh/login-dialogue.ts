@@ -11,7 +11,7 @@ export interface Challenge extends Round {
 /** For the answers to one challenge. */
 const ANSWER_MS = 90_000;
 /** For the whole login: sshd's LoginGraceTime is 120 s, from the connection on. */
-const DIALOGUE_MS = 110_000;
+export const DIALOGUE_MS = 110_000;
 
 interface Pending {
   challenge: Challenge;

@@ -9,6 +9,10 @@ interface FailedLogin {
   hasShownKey?: boolean;
 }
 
+/** What sshd, PAM and closed accounts' shells say at a login, or when asked for a command: surely not what passes. */
+const CLOSED_ACCOUNT =
+  /password (?:has |is )?expired|password change required|account (?:has |is )?(?:expired|locked)|account is currently not available/i;
+
 /** Translates an error of ssh2 about a connection attempt, with the host's words. */
 export function toLoginError(
   error: Error & { level?: string; code?: string },
@@ -28,14 +32,15 @@ export function toLoginError(
       hint: 'The host knows none of those that are used here. Where it has only older ones, SSH_ALGORITHMS of the workers may add some of them.',
       cause: error,
     });
-  // sshd says why PAM lets nobody in to this account, and hangs up.
-  if (words?.aboutLogin) return accountUnusable(words.aboutLogin, error);
+  const said = words?.aboutLogin ?? '';
   if (error.level === 'client-timeout')
     return unreachable(
       host,
-      'the SSH server did not answer, or did not finish the login, in time.',
+      `the SSH server did not answer, or did not finish the login, in time.${quoteHost(said)}`,
       error,
     );
+  // sshd says why PAM lets nobody in to this account, and hangs up.
+  if (CLOSED_ACCOUNT.test(said)) return accountUnusable(said, error);
   if (/^Bad packet length/.test(error.message))
     return unreachable(
       host,
@@ -44,7 +49,7 @@ export function toLoginError(
     );
   const isHangUp = /before handshake/.test(error.message) || error.code === 'ECONNRESET';
   const cause = new DroppedBeforeLogin(error.message, { isUnseen: isHangUp && !hasShownKey });
-  return unreachable(host, `${error.message}.`, cause);
+  return unreachable(host, `${error.message}.${quoteHost(said)}`, cause);
 }
 
 /** The error of an account that the host lets nobody use, whatever the credential. */
@@ -55,10 +60,6 @@ export function accountUnusable(words: string, cause?: unknown): WindlassError {
     cause,
   });
 }
-
-/** What sshd, PAM and closed accounts' shells say when asked for a command. */
-const CLOSED_ACCOUNT =
-  /password (?:has |is )?expired|password change required|account (?:has |is )?(?:expired|locked)|account is currently not available/i;
 
 /** Replaces an error that quotes an account's words if these say that the account is closed. */
 export function explainAccount(error: unknown): unknown {

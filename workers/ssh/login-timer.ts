@@ -18,12 +18,18 @@ export class LoginTimer {
     return answers;
   }
 
+  /** Begins anew, with this time. */
+  extend(ms: number): void {
+    this.stop();
+    this.#start(ms);
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
   }
 
-  #start(): void {
-    this.#timer = setTimeout(this.#onLate, this.#ms);
+  #start(ms = this.#ms): void {
+    this.#timer = setTimeout(this.#onLate, ms);
   }
 }
 
