@@ -188,7 +188,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   sftp_unavailable: {
     meaning:
-      'The host offers no SFTP to this account, so that its files cannot be listed or read; or its SFTP lacks what a file is written by.',
+      'The host offers no SFTP to this account, so that its files cannot be listed or read; or its SFTP lacks what a file is written by, or breaks the protocol.',
     remedy:
       "Have the `sftp` subsystem, or the extension that `detail` names, enabled in the host's `sshd_config`. Commands work without it.",
   },

@@ -33,13 +33,13 @@ export async function holds(
   const found = await find(channel, path);
   if (!found || !isRegularFile(found)) return false;
   const { sftp, request } = channel;
-  const handle = await request<Buffer>(done => sftp.open(path, 'r', done));
+  const handle = await request('handle', done => sftp.open(path, 'r', done));
   const hash = createHash('sha256');
   let seen = 0;
   for (let count = 1; count > 0 && seen <= size; seen += count) {
     const chunk = Buffer.alloc(CHUNK_BYTES);
     const position = seen;
-    count = await request<number>(done =>
+    count = await request('count', done =>
       sftp.read(handle, chunk, 0, chunk.length, position, done),
     ).catch((error: unknown) => {
       if (statusOf(error) === STATUS.endOfFile) return 0;

@@ -1,6 +1,7 @@
 import type ssh2 from 'ssh2';
 import { invalid, WindlassError } from '../../shared/errors/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
+import { breaksProtocol } from '../ssh/ssh-errors.ts';
 import { isDirectory, isLink, openSftp, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
 
 export interface DirectoryEntry {
@@ -14,10 +15,12 @@ export interface DirectoryEntry {
 
 /** Requests in flight, which keep the host busy: one answer has a few hundred entries at most. */
 const PIPELINED = 4;
+/** Answers in a row without an entry, after which a directory has no end. */
+const MAX_EMPTY = 1_000;
 
 /**
  * Lists a directory by SFTP in the host's order, without `.` and `..`, one answer per batch; ssh2's readdir by path
- * would hold all in memory. Throws `not_found`, `forbidden`, `invalid_input` (no directory),
+ * would hold all in memory. Throws `not_found`, `forbidden`, `invalid_input` (no directory), `sftp_unavailable`,
  * `remote_connection_failed`, or the signal's reason.
  */
 export async function* listDirectory(
@@ -30,7 +33,7 @@ export async function* listDirectory(
   try {
     const directory = { ...channel, path };
     const handle = await directory
-      .request<Buffer>(done => sftp.opendir(path, done))
+      .request('handle', done => sftp.opendir(path, done))
       .catch(async (error: unknown) => {
         throw await toError(error, directory);
       });
@@ -41,10 +44,13 @@ export async function* listDirectory(
       return batch;
     };
     const batches = Array.from({ length: PIPELINED }, readAhead);
+    let empty = 0;
     // Answers may come out of order, so the end needs the answers to all requests.
     for (let next = batches.shift(); next; next = batches.shift()) {
       const batch = await next;
       if (!batch) continue;
+      empty = batch.length > 0 ? 0 : empty + 1;
+      if (empty > MAX_EMPTY) throw breaksProtocol('it lists a directory that never ends');
       batches.push(readAhead());
       yield batch;
     }
@@ -62,7 +68,7 @@ async function readBatch(
   handle: Buffer,
   { sftp, path, request }: Directory,
 ): Promise<DirectoryEntry[] | undefined> {
-  const found = await request<ssh2.FileEntryWithStats[]>(done => sftp.readdir(handle, done)).catch(
+  const found = await request('names', done => readNames(sftp, handle, done)).catch(
     (error: unknown) => {
       if (statusOf(error) === STATUS.endOfFile) return undefined;
       throw error;
@@ -73,7 +79,7 @@ async function readBatch(
   const links = entries.filter(({ attrs }) => isLink(attrs));
   await Promise.all(
     links.map(async link => {
-      link.attrs = await request<ssh2.Stats>(done =>
+      link.attrs = await request('attributes', done =>
         sftp.stat(`${path.replace(/\/$/, '')}/${link.filename}`, done),
       ).catch((error: unknown) => {
         // A broken link is listed as a link.
@@ -91,11 +97,17 @@ async function readBatch(
   }));
 }
 
+/** `full`, which the types of ssh2 lack: it would filter the names of an answer that has none. */
+const readNames = (
+  sftp: ssh2.SFTPWrapper,
+  ...[handle, done]: Parameters<ssh2.SFTPWrapper['readdir']>
+) => Reflect.apply(sftp.readdir, sftp, [handle, { full: true }, done]);
+
 async function toError(error: unknown, { sftp, path, request }: Directory): Promise<unknown> {
   const code = statusOf(error);
   if (code === undefined) return error;
   // OpenSSH reports a file as a missing directory.
-  const found = await request<ssh2.Stats>(done => sftp.stat(path, done)).catch(() => undefined);
+  const found = await request('attributes', done => sftp.stat(path, done)).catch(() => undefined);
   if (found && !isDirectory(found)) {
     return invalid(
       `path: ${path} is not a directory.`,

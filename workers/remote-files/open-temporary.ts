@@ -35,7 +35,7 @@ export async function openTemporary(channel: Sftp, file: TemporaryFile): Promise
     try {
       await prepareDirectory(channel, file);
       // Only a new one: others who may write there may have put a link, or a file that they can read.
-      return await request<Buffer>(done => sftp.open(temporary, 'wx', attributes, done));
+      return await request('handle', done => sftp.open(temporary, 'wx', attributes, done));
     } catch (error) {
       if (statusOf(error) !== STATUS.noSuchFile) throw error;
       if (parents && tries < MAX_TRIES) continue;

@@ -1,4 +1,3 @@
-import type ssh2 from 'ssh2';
 import { conflict, invalid, WindlassError } from '../../shared/errors/errors.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
@@ -83,7 +82,7 @@ async function removeSeen(
 }
 
 async function requireFile({ sftp, request }: Sftp, path: string): Promise<void> {
-  const found = await request<ssh2.Stats>(done => sftp.lstat(path, done));
+  const found = await request('attributes', done => sftp.lstat(path, done));
   if (isDirectory(found)) throw namesDirectory(path);
 }
 

@@ -6,7 +6,7 @@ import { isNoDirectory, isNotUtf8, noDirectory } from './write-errors.ts';
 
 /** What is there, through links; undefined where there is nothing. */
 export async function find({ sftp, request }: Sftp, path: string): Promise<ssh2.Stats | undefined> {
-  return request<ssh2.Stats>(done => sftp.stat(path, done)).catch((error: unknown) => {
+  return request('attributes', done => sftp.stat(path, done)).catch((error: unknown) => {
     if (statusOf(error) === STATUS.noSuchFile) return undefined;
     throw error;
   });
@@ -17,7 +17,7 @@ export async function findLink(
   { sftp, request }: Sftp,
   path: string,
 ): Promise<ssh2.Stats | undefined> {
-  return request<ssh2.Stats>(done => sftp.lstat(path, done)).catch((error: unknown) => {
+  return request('attributes', done => sftp.lstat(path, done)).catch((error: unknown) => {
     if (statusOf(error) !== undefined) return undefined;
     throw error;
   });
@@ -45,7 +45,7 @@ export async function realPath(channel: Sftp, given: string): Promise<string> {
   const { sftp, request } = channel;
   const path = await followLinks(channel, given);
   const directory = posix.dirname(path);
-  const real = await request<string>(done => sftp.realpath(directory, done)).catch(
+  const real = await request('path', done => sftp.realpath(directory, done)).catch(
     (error: unknown) => {
       if (statusOf(error) === undefined) throw error;
       return directory;
@@ -65,7 +65,7 @@ async function followLinks(channel: Sftp, given: string): Promise<string> {
     const here = path;
     const found = await findLink(channel, here);
     if (!found || !isLink(found)) return path;
-    const target = await request<string>(done => sftp.readlink(here, done));
+    const target = await request('path', done => sftp.readlink(here, done));
     path = target.startsWith('/') ? target : pathIn(posix.dirname(here), target);
   }
   throw invalid(`path: ${given} is a link that leads to itself.`, 'Give the path of a file.');

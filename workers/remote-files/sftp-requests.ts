@@ -1,7 +1,9 @@
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortableOpen } from '../../shared/process/abort.ts';
+import { readable } from '../ssh/host-words.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
+import { breaksProtocol } from '../ssh/ssh-errors.ts';
 
 /**
  * A server that answers nothing for so long has failed. Longer than a restart of an NFS server, or than a disk takes to
@@ -30,9 +32,31 @@ export const isDirectory = ({ mode }: Typed) => (mode & TYPE_MASK) === TYPES.dir
 export const isLink = ({ mode }: Typed) => (mode & TYPE_MASK) === TYPES.link;
 export const isRegularFile = ({ mode }: Typed) => (mode & TYPE_MASK) === TYPES.file;
 
-type Request = <T>(
-  send: (done: (error: Error | undefined, value: T) => void) => void,
-) => Promise<T>;
+/** What requests are answered with. ssh2 passes on an answer of any kind. */
+interface Answers {
+  handle: Buffer;
+  attributes: ssh2.Stats;
+  names: ssh2.FileEntryWithStats[];
+  path: string;
+  count: number;
+  status: undefined;
+}
+
+const isAnswer: Record<keyof Answers, (value: unknown) => boolean> = {
+  handle: value => Buffer.isBuffer(value),
+  attributes: value =>
+    typeof value === 'object' && !Buffer.isBuffer(value) && !Array.isArray(value),
+  names: value => Array.isArray(value),
+  // No path of a host has a NUL character.
+  path: value => typeof value === 'string' && !value.includes('\0'),
+  count: value => typeof value === 'number',
+  status: value => value === undefined,
+};
+
+type Request = <Kind extends keyof Answers>(
+  kind: Kind,
+  send: (done: (error?: Error | null, value?: Answers[Kind]) => void) => void,
+) => Promise<Answers[Kind]>;
 
 /** An SFTP channel, whose requests reject when it closes. */
 export interface Sftp {
@@ -59,7 +83,7 @@ export async function openSftp(
   return {
     sftp,
     request,
-    act: send => request<void>(done => send(error => done(error ?? undefined))),
+    act: send => request('status', send),
   };
 }
 
@@ -100,12 +124,13 @@ function makeRequester(
     sftp.end();
   };
   const onAbort = () => giveUp(signal.reason);
+  sftp.once('error', (error: Error) => rejectAll(breaksProtocol(error.message)));
   signal.addEventListener('abort', onAbort, { once: true });
   sftp.once('close', () => {
     signal.removeEventListener('abort', onAbort);
     rejectAll(whyLost(signal));
   });
-  return send =>
+  return (kind, send) =>
     new Promise((resolve, reject) => {
       signal.throwIfAborted();
       if (lost) throw lost;
@@ -115,9 +140,9 @@ function makeRequester(
         pending.delete(reject);
         if (pending.size === 0) clearTimeout(silence);
         else silence?.refresh();
-        // Before it closes, ssh2 answers what is under way with errors of its own.
-        if (error) reject(statusOf(error) === undefined ? whyLost(signal) : error);
-        else resolve(value);
+        if (error) reject(statusOf(error) === undefined ? toFailure(error, signal) : clean(error));
+        else if (isAnswer[kind](value)) resolve(value as Answers[typeof kind]);
+        else reject(breaksProtocol(`it answers a request for a ${kind} with something else`));
       });
     });
 }
@@ -128,6 +153,13 @@ const tooSilent = (ms: number) =>
     detail: `the host's SFTP server did not answer for ${ms / 1_000} s; it may still do what it was asked for.`,
     hint: 'Check that the disk of the path answers on the host, and what is there; then try again.',
   });
+
+/** The host's words of an error as text for people. */
+const clean = (error: Error) => Object.assign(error, { message: readable(error.message) });
+
+/** What an error of ssh2 itself means. Before a channel closes, it answers with one what is under way. */
+const toFailure = (error: Error, signal: AbortSignal): unknown =>
+  error.message === 'No response from server' ? whyLost(signal) : breaksProtocol(error.message);
 
 const whyLost = (signal: AbortSignal): unknown =>
   signal.aborted

@@ -42,6 +42,12 @@ const diskFull = (path: string) =>
     hint: 'Free some space there, or choose another directory.',
   });
 
+export const isShorter = (path: string, { size, stored }: { size: number; stored: number }) =>
+  new WindlassError('remote_disk_full', {
+    detail: `of the ${size} bytes of ${path} the host stored ${stored}; nothing of the file stayed.`,
+    hint: 'Look for space there and in the quota of the account, or choose another directory.',
+  });
+
 /** A directory that is made up by a kernel, such as /proc. */
 export const takesNoFiles = (directory: string) =>
   invalid(`path: ${directory} takes no new files.`, 'Choose another directory.');

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
 import { CHUNK_BYTES, isUnsupported, type Sftp, statusOf } from './sftp-requests.ts';
+import { isShorter } from './write-errors.ts';
 
 /** Requests in flight: 2 MiB, for links with much delay. */
 const PIPELINED = 64;
@@ -10,6 +11,8 @@ interface TemporaryFile {
   handle: Buffer;
   bytes: Readable;
   size: number;
+  /** Of the file that it becomes. */
+  path: string;
   /** By default that of the file which is replaced, or the account's. */
   mode?: number;
   /** The file that is replaced. */
@@ -18,15 +21,16 @@ interface TemporaryFile {
 
 export async function writeTemporary(
   channel: Sftp,
-  path: string,
-  { handle, bytes, size, mode, present }: TemporaryFile,
+  temporary: string,
+  { handle, bytes, size, path, mode, present }: TemporaryFile,
 ): Promise<void> {
   const { sftp, request, act } = channel;
   const under = new Set<Promise<void>>();
   let failed: unknown;
   let written = 0;
   const send = (chunk: Buffer, at: number) => {
-    const one = act(done => sftp.write(handle, chunk, 0, chunk.length, at, done))
+    // ssh2 gives it a count beside the status.
+    const one = act(done => sftp.write(handle, chunk, 0, chunk.length, at, error => done(error)))
       .catch((error: unknown) => {
         failed ??= error;
       })
@@ -51,8 +55,8 @@ export async function writeTemporary(
   await act(done => sftp.ext_openssh_fsync(handle, done)).catch(ignoreUnsupported);
   await act(done => sftp.close(handle, done));
   // A full disk may show only now, where the file is on a network.
-  const { size: stored } = await request<ssh2.Stats>(done => sftp.stat(path, done));
-  if (stored !== size) throw new Error(`of ${size} bytes ${stored} are on the host`);
+  const { size: stored } = await request('attributes', done => sftp.stat(temporary, done));
+  if (stored !== size) throw isShorter(path, { size, stored });
 }
 
 const RIGHTS_OF_OWNER = 0o4000;
@@ -63,7 +67,7 @@ async function keepGroup(
   { sftp, request, act }: Sftp,
   { handle, present }: { handle: Buffer; present: ssh2.Stats },
 ): Promise<number> {
-  const { uid, gid } = await request<ssh2.Stats>(done => sftp.fstat(handle, done));
+  const { uid, gid } = await request('attributes', done => sftp.fstat(handle, done));
   const mode = uid === present.uid ? present.mode : present.mode & ~RIGHTS_OF_OWNER;
   if (gid === present.gid) return mode;
   return act(done => sftp.fchown(handle, uid, present.gid, done)).then(

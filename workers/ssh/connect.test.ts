@@ -74,6 +74,19 @@ interface Protocol {
   _cipher: { encrypt(packet: Buffer): void };
 }
 
+/** RFC 4252, 5.4; ssh2's server says its banner once, and before the login. */
+function say(host: ssh2.Connection | undefined, words: string): void {
+  const text = Buffer.from(words);
+  const { _packetRW, _cipher } = (host as unknown as { _protocol: Protocol })._protocol;
+  const packet = _packetRW.write.alloc(9 + text.length);
+  const start = _packetRW.write.allocStart;
+  packet[start] = 53;
+  packet.writeUInt32BE(text.length, start + 1);
+  text.copy(packet, start + 5);
+  packet.writeUInt32BE(0, start + 5 + text.length);
+  _cipher.encrypt(_packetRW.write.finalize(packet));
+}
+
 const letIn = (client: ssh2.Connection) => client.on('authentication', login => login.accept());
 
 test('a host that takes connections and says nothing is an error, and so is one silent at the login', async () => {
@@ -100,24 +113,69 @@ test('what a host says after the login is not kept, however much it is', async (
   client.on('banner', text => {
     heard += text.length;
   });
-  // RFC 4252, 5.4; ssh2's server says its banner once.
-  const text = Buffer.from(said);
-  const say = () => {
-    const { _packetRW, _cipher } = (host as unknown as { _protocol: Protocol })._protocol;
-    const packet = _packetRW.write.alloc(9 + text.length);
-    const start = _packetRW.write.allocStart;
-    packet[start] = 53;
-    packet.writeUInt32BE(text.length, start + 1);
-    text.copy(packet, start + 5);
-    packet.writeUInt32BE(0, start + 5 + text.length);
-    _cipher.encrypt(_packetRW.write.finalize(packet));
-  };
   const before = process.memoryUsage().heapUsed;
   for (let n = 0; n < 6_000; n++) {
-    say();
+    say(host, said);
     if (n % 100 === 99) await waitFor(() => heard === (n + 1) * said.length, { what: 'its words' });
   }
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(100 << 20);
+});
+
+test.each([
+  { words: 'Monitored system.', next: 'hangs up', code: 'remote_connection_failed' },
+  { words: 'Your account has expired.', next: 'hangs up', code: 'account_unusable' },
+  { words: 'Your account has expired.', next: 'is silent', code: 'remote_connection_failed' },
+])('a host that says "$words" of a login and $next is $code', async ({ words, next, code }) => {
+  const port = await serveSsh(client =>
+    client.on('authentication', login => {
+      if (login.method === 'none') return login.reject(['password']);
+      say(client, words);
+      if (next === 'hangs up') client.end();
+    }),
+  );
+  const loginMs = next === 'hangs up' ? 10_000 : 300;
+  await expect(logIn(port, { password: 'x' }, loginMs)).rejects.toMatchObject({
+    code,
+    message: expect.stringContaining(`The host says: ${words}`),
+  });
+});
+
+test('a login waits for what its user does elsewhere, and tells of it', async () => {
+  const words = 'Pushed a login request to your phone.';
+  const port = await serveSsh(client =>
+    client.on('authentication', login => {
+      if (login.method !== 'keyboard-interactive') return login.reject(['keyboard-interactive']);
+      // The user is slower than a host may be.
+      login.prompt([], '', words, () => setTimeout(() => login.accept(), 600));
+    }),
+  );
+  const { client, banner } = await logIn(port, { password: 'x' }, 400);
+  client.end();
+  expect(banner).toBe(words);
+});
+
+test.each([100, 101])('of %s questions at once, at most 100 are asked', async count => {
+  const port = await serveSsh(client =>
+    client.on('authentication', login => {
+      if (login.method !== 'keyboard-interactive') return login.reject(['keyboard-interactive']);
+      const prompts = Array.from({ length: count }, (_, n) => ({ prompt: `${n}: `, echo: true }));
+      login.prompt(prompts, () => login.accept());
+    }),
+  );
+  let asked = 0;
+  const ask = async ({ prompts }: Round) => {
+    asked = prompts.length;
+    return prompts.map(() => 'x');
+  };
+  const target = { hops: [hostAt(port)] as Hops, username: 'me', credential: {}, ask };
+  const login = connectHere(target, patient);
+  if (count > 100)
+    await expect(login).rejects.toMatchObject({
+      code: 'remote_authentication_failed',
+      message: expect.stringContaining('101 questions'),
+    });
+  else (await login).client.end();
+  expect(asked).toBe(count > 100 ? 0 : 100);
 });
 
 test('a host that sends more than SSH allows is told as that', async () => {
@@ -323,6 +381,19 @@ test('a server that opens no channel, or does not answer exec, loses its connect
     expect(mayHaveBeenSent(error)).toBe(true);
     await session.closed;
   }
+});
+
+test('a host that refuses to run commands is told as that, and nothing was run', async () => {
+  const port = await serveSsh(client =>
+    letIn(client).on('session', accept => accept().on('exec', (_accept, reject) => reject?.())),
+  );
+  const connection = await logIn(port, { password: 'x' });
+  const session = new RemoteSession(connection, { spoolLimitBytes: 1, shell: undefined });
+  const error = await session.exec('true').catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 'shell_unusable' });
+  expect(mayHaveBeenSent(error)).toBe(false);
+  expect(session.isClosed).toBe(false);
+  session.close();
 });
 
 /** A listener that the kernel no longer completes connections for, once its queue is full. */

@@ -1,4 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { toUnusableError } from '../host-agent/protocol/hello.ts';
+import { readable } from './host-words.ts';
 
 /** An error of ssh2 about a channel or the connection. */
 export class SshError extends Error {
@@ -17,16 +19,25 @@ export class SftpError extends SshError {}
 /** What a failed request for a channel means that was no refusal over an open connection. */
 export function explainFailure(error: unknown, isClosed: boolean): unknown {
   if (error instanceof SftpError && !isClosed) return sftpUnavailable(error);
+  if (error instanceof SshError && !isClosed && error.message === 'Unable to exec')
+    return toUnusableError('is given no command: the host refuses requests to run one', '');
   return error instanceof SshError ? connectionFailed(error) : error;
 }
 
 function sftpUnavailable(cause: SftpError): WindlassError {
   return new WindlassError('sftp_unavailable', {
-    detail: `the host offers no SFTP to this account (${cause.message}).`,
+    detail: `the host offers no SFTP to this account (${readable(cause.message)}).`,
     hint: "Have the sftp subsystem enabled in the host's sshd_config. Commands work without it.",
     cause,
   });
 }
+
+/** For a host whose connection is good, and whose SFTP is of no use. */
+export const breaksProtocol = (how: string) =>
+  new WindlassError('sftp_unavailable', {
+    detail: `the host's SFTP server breaks the protocol: ${how}.`,
+    hint: 'Have another SFTP server set up on the host, such as that of OpenSSH. Commands work without it.',
+  });
 
 /** Whether a failed exec()'s command may have reached the host: not if its channel was refused or never requested. */
 export function mayHaveBeenSent(error: unknown): boolean {
