@@ -93,7 +93,10 @@ async function* writeListing(
     for await (const lines of splitLines(bytes)) {
       // Each line is a JSON array: what is between its brackets continues the column.
       const parts = lines.filter(() => line++ % COLUMNS.length === index);
-      const values = parts.map(part => part.slice(1, -1)).join(',');
+      const values = parts
+        .map(part => part.slice(1, -1))
+        .filter(Boolean)
+        .join(',');
       if (values === '') continue;
       yield before + values;
       before = ',';

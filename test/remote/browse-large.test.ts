@@ -115,6 +115,15 @@ describeStack(missingMemory() ?? missingPrograms('sshd'), 'browsing large folder
     });
   });
 
+  test('answers of a host without an entry leave no gap', async () => {
+    list = async function* () {
+      yield [makeEntry('.')];
+      yield [makeEntry('one')];
+    };
+    const answer = await browse(await openSftp(), '/gap');
+    expect(await answer.json()).toMatchObject({ names: ['one'], sizes: [1], types: ['f'] });
+  });
+
   test('a host that is lost in the middle of a listing leaves an answer that does not look whole', async () => {
     list = async function* () {
       yield [makeEntry('first')];

@@ -41,7 +41,8 @@ const browse: Handler<'browse'> = async context => {
     };
     for await (const batch of listDirectory(session, payload.path, signal)) {
       group.push(...batch);
-      if (group.length >= GROUP || performance.now() - stored >= GROUP_MS) await store();
+      const isDue = group.length >= GROUP || performance.now() - stored >= GROUP_MS;
+      if (isDue && group.length > 0) await store();
     }
     if (group.length > 0) await store();
   };
