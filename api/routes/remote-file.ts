@@ -54,6 +54,7 @@ const HOST_FILE_ERRORS = [
   'not_found',
   'forbidden',
   'sftp_unavailable',
+  'shell_unusable',
   'time_limit',
 ] satisfies ErrorCode[];
 

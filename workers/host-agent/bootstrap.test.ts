@@ -6,6 +6,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -81,6 +82,15 @@ describe.each(SHELLS)('an account with %s', shell => {
       hint: expect.stringContaining('"agent": false'),
     });
   });
+});
+
+test('a shell whose name is no text for people is /bin/sh', async () => {
+  const host = harness.makeHost(BASH);
+  host.account.shell = join(host.account.home, 'sh\u0001');
+  symlinkSync(BASH, host.account.shell);
+  const client = await harness.connect(host);
+  expect(client.hello.shell).toBe('/bin/sh');
+  expect((await harness.run(client, 'echo here')).stdout.toString()).toBe('here\n');
 });
 
 test('an exported bash function reaches commands', async () => {

@@ -1,5 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Startup } from '../../shared/ssh/startup-files.ts';
+import { harmless } from '../ssh/host-words.ts';
 import { type AgentFile, loadAgentFile } from './agent-file.ts';
 import { AgentClient } from './client.ts';
 import type { RemoteExec } from './exec-channel.ts';
@@ -85,12 +86,16 @@ async function installAgent(
       if (stored !== 'ok')
         throw toStartupError(`cannot write the agent's file: ${stored || 'it arrived damaged.'}`);
     }
-    return shell.join(' ') || '/bin/sh';
+    return usableShell(shell.join(' '));
   } finally {
     lines.detach();
     channel.destroy();
   }
 }
+
+/** The account's shell where that is a path that the database takes and people can read; else that of every host. */
+const usableShell = (said: string) =>
+  said.startsWith('/') && harmless(said) === said ? said : '/bin/sh';
 
 /** Undefined if the agent's file is missing: the shell ended without a hello. */
 async function startServe(

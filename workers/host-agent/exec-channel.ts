@@ -11,5 +11,7 @@ export interface ExecChannel {
 }
 
 export interface RemoteExec {
+  /** Whether the connection is closed, where there is one: its channels then end without telling how. */
+  readonly isClosed?: boolean;
   exec(command: string, signal?: AbortSignal): Promise<ExecChannel>;
 }

@@ -42,6 +42,19 @@ test.each(['9'.repeat(60), '9007199254740993'])(
   },
 );
 
+test('a shell that starts no program is told in its own words', async () => {
+  const host = harness.makeHost('/bin/sh');
+  const shell = join(host.account.home, 'restricted');
+  writeFileSync(shell, `#!/bin/sh\nexec ${findProgram('bash')} -r "$@"\n`, { mode: 0o755 });
+  host.account.shell = shell;
+  const path = join(host.account.home, 'file');
+  const signal = new AbortController().signal;
+  const isUnusable = { code: 'shell_unusable', message: expect.stringContaining('restricted') };
+  await expect(openRemoteFile(host, { path })).rejects.toMatchObject(isUnusable);
+  const change = changeUnchanged(host, { path, state: undefined, command: 'true', signal });
+  await expect(change).rejects.toMatchObject(isUnusable);
+});
+
 test('a file on a disk that does not answer is given up', { timeout: 10_000 }, async () => {
   const host = harness.makeHost('/bin/sh');
   const programs = join(host.account.home, 'bin');

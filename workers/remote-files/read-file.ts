@@ -6,6 +6,7 @@ import { abortable, abortableOpen } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
 import { SCRIPT_COMMAND } from '../host-agent/no-functions.ts';
+import { readWords, whyNothingRan } from '../ssh/nothing-ran.ts';
 import { ByteReader } from './byte-reader.ts';
 import {
   type FileRange,
@@ -62,7 +63,7 @@ const AHEAD_BYTES = 65_536;
 /**
  * Streams a file of the session's host over an exec channel, without the agent. Errors, which name the path:
  * `not_found`, `forbidden`, `invalid_input` (no regular file, or no size), `conflict` (changed, or shorter than its
- * size), `time_limit` (nothing comes for long, as where a disk hangs), `remote_connection_failed`.
+ * size), `time_limit` (nothing comes for long, as where a disk hangs), `shell_unusable`, `remote_connection_failed`.
  */
 export async function openRemoteFile(
   session: RemoteExec,
@@ -75,6 +76,7 @@ export async function openRemoteFile(
     ? await abortableOpen(opening, signal, late => late.destroy())
     : await opening;
   const ending = awaitEnding(channel, mark);
+  const words = readWords(channel);
   channel.stdin.on('error', () => {});
   channel.stdin.end(scriptToRead(mark, options));
   const reader = new ByteReader(channel.stdout, signal, {
@@ -82,7 +84,10 @@ export async function openRemoteFile(
     toError: () => tooSilent(path, silenceMs),
   });
   try {
-    const found = await readHeader(reader, mark);
+    const found = await readHeader(reader, mark).catch(async (error: unknown) => {
+      const isEnd = !(error instanceof WindlassError) && !signal?.aborted;
+      throw (isEnd && (await whyNothingRan(session, channel, words))) || error;
+    });
     // Numbers of fifteen digits are exact, and larger than any file.
     if (!/^\d{1,15}$/.test(found)) throw toReadError(path, toObstacle(found));
     const { bytes: state, isWhole } = await reader.readUntil(Buffer.from('\n'), 4_096);

@@ -5,6 +5,7 @@ import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { KEEP_FUNCTIONS, NO_FUNCTIONS } from '../host-agent/no-functions.ts';
 import { toPrintError } from '../host-agent/protocol/hello.ts';
 import { NoAnswer } from '../host-agent/protocol/no-answer.ts';
+import { readWords, whyNothingRan } from './nothing-ran.ts';
 import { readAll } from './read-all.ts';
 
 /** A command of a batch system may wait a minute for its controller, and then tries again. */
@@ -19,7 +20,7 @@ const WHOLE = Buffer.from('\nwhole\n');
 /**
  * Runs a program for sh on the host over its own channel and returns its output. The program comes by standard input,
  * so that any login shell starts it and any length fits; it is one function, so that a truncated one does nothing. Throws
- * `remote_connection_failed`, `startup_files_print`, or the signal's reason.
+ * `remote_connection_failed`, `startup_files_print`, `shell_unusable`, or the signal's reason.
  */
 export async function askHost(
   remote: RemoteExec,
@@ -36,7 +37,7 @@ export async function askHost(
     channel.stdin.end(
       `windlass_ask() {\n${KEEP_FUNCTIONS}\n${NO_FUNCTIONS}\nprintf '${printable(first)}'\n(\n${program}\n)\nprintf '${printable(WHOLE)}'\n}\nwindlass_ask\n`,
     );
-    channel.stderr.resume();
+    const words = readWords(channel);
     const pieces: Buffer[] = [];
     let bytes = 0;
     const take = async (piece: Buffer) => {
@@ -52,8 +53,9 @@ export async function askHost(
         : lost(undefined, error);
     });
     const answer = Buffer.concat(pieces);
-    if (!answer.subarray(-WHOLE.length).equals(WHOLE)) throw lost();
     const at = answer.indexOf(first);
+    if (!answer.subarray(-WHOLE.length).equals(WHOLE))
+      throw (at < 0 && (await whyNothingRan(remote, channel, words))) || lost();
     if (at < 0) throw toPrintError(answer.toString('utf8', 0, 200));
     return answer.subarray(at + first.length, -WHOLE.length);
   } finally {

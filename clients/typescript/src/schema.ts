@@ -14201,7 +14201,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `time_limit`: Time limit reached. */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `shell_unusable`: Shell unusable.; `time_limit`: Time limit reached. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14377,7 +14377,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrittenFile"];
                 };
             };
-            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `time_limit`: Time limit reached.; `digest_mismatch`: Content digest does not match.; `remote_disk_full`: Remote disk full. */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `shell_unusable`: Shell unusable.; `time_limit`: Time limit reached.; `digest_mismatch`: Content digest does not match.; `remote_disk_full`: Remote disk full. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14540,7 +14540,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `time_limit`: Time limit reached. */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `shell_unusable`: Shell unusable.; `time_limit`: Time limit reached. */
             400: {
                 headers: {
                     [name: string]: unknown;

@@ -27,3 +27,10 @@ test.each([
     expect.objectContaining({ code: 'agent_startup_failed' }),
   );
 });
+
+test('a boot that is no word is refused', () => {
+  const said = say('17.0.1a2b-3-4-5c6d').replace(' boot ', ' bo\0ot ');
+  expect(() => parseHello(said, '/bin/sh')).toThrow(
+    expect.objectContaining({ code: 'agent_startup_failed' }),
+  );
+});

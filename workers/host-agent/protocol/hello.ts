@@ -30,6 +30,8 @@ export function parseHello(line: string, shell: string): Hello {
   if (node === 'refused' || version !== '1') {
     throw toStartupError(line.slice(MAGIC.length).replace(/^\d+ refused /, ''));
   }
+  if (!/^[\w-]{1,200}$/.test(boot))
+    throw toStartupError('it cannot identify the boot of the host.');
   if (!/^[\w.?-]{10,200}$/.test(fences))
     throw toStartupError('it cannot identify its directory of fences.');
   return {
