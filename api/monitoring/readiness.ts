@@ -51,7 +51,7 @@ export class ReadinessCheck {
     const isFull = this.#api.database.wasFull();
     const [database, objects, foreign, queue, eviction, work, waiting, shortage] =
       await Promise.all([
-        this.#ask('database', () => this.#api.database.check().then(() => countWorkers(db))),
+        this.#ask('database', () => this.#api.database.assertReady().then(() => countWorkers(db))),
         this.#ask('objects', () => this.#api.objects.check()),
         // Apart: it needs the database, too, and what is not known is no problem of the objects.
         this.#ask('owner', () => findForeignStore(db, this.#api.objects)),

@@ -106,7 +106,7 @@ function toProjectOfMember({
   return { project: project as ProjectRow, role, acl: toAcl(members), cache };
 }
 
-/** The same, within a transaction. */
+/** Sums up all entries of a project. */
 export async function readCacheUse(db: Tx, pid: string): Promise<CacheUse> {
   const [row] = await db
     .select({

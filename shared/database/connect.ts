@@ -18,8 +18,10 @@ export interface Database {
   direct: DirectConnection;
   /** All but the direct connection leads to a connection pooler. */
   isPooled: boolean;
-  /** Rejects while it cannot be used, or takes no writes. */
+  /** Rejects while it cannot be used, or takes no writes. Replaces connections that take none any more. */
   check(): Promise<void>;
+  /** Rejects while a statement could not write. */
+  assertReady(): Promise<void>;
   /** Whether its disk was too full for a statement within the last minute. */
   wasFull(): boolean;
   close(): Promise<void>;
@@ -36,7 +38,6 @@ export interface DatabaseOptions {
   idleSessionMs?: number;
 }
 
-/** Asked of each session: by its role or database, a new one may have another answer than an old one. */
 const READ_ONLY = `select current_setting('transaction_read_only')::bool as "isReadOnly"`;
 type ReadOnlyRow = { isReadOnly: boolean };
 const FULL_FOR_MS = 60_000;
@@ -67,20 +68,31 @@ export function openDatabase(
     fetch_types: false,
   };
   let hasFailed = false;
+  let hasRefusedWrites = false;
   let fullAt = Number.NEGATIVE_INFINITY;
   const onFailed = (error: unknown) => {
     hasFailed ||= isDatabaseDown(error);
+    hasRefusedWrites ||= sqlState(error) === '25006';
     if (isDatabaseFull(error)) fullAt = performance.now();
   };
-  const sql = openPool(url, { ...options, onFailed });
+  const { sql, renew } = openPool(url, { ...options, onFailed });
   const direct = new DirectConnection(directUrl ?? url, { idleSessionMs });
+  const assertReady = async () => assertWritable(await sql.unsafe<ReadOnlyRow[]>(READ_ONLY));
   const check = async () => {
     // It is asked every 5 s anyway; a statement of the pool would keep another connection open.
-    assertWritable(await direct.query<ReadOnlyRow>(READ_ONLY));
+    const [row] = await direct.query<ReadOnlyRow>(READ_ONLY);
+    if (row?.isReadOnly) {
+      // A session keeps the default that its role or database had when it began.
+      assertWritable(await direct.queryAnew<ReadOnlyRow>(READ_ONLY));
+      direct.renew();
+      hasRefusedWrites = true;
+    }
+    if (hasRefusedWrites) renew();
+    hasRefusedWrites = false;
     // An open connection outlives a change of the password, which refuses new ones.
     if (!hasFailed) return;
     hasFailed = false;
-    assertWritable(await sql.unsafe<ReadOnlyRow[]>(READ_ONLY));
+    await assertReady();
   };
   // Without a timeout end() can wait for ever after a failed query (porsager/postgres#1130).
   const close = async () => {
@@ -92,6 +104,7 @@ export function openDatabase(
     direct,
     isPooled,
     check,
+    assertReady,
     wasFull: () => performance.now() - fullAt < FULL_FOR_MS,
     close,
   };

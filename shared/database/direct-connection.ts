@@ -50,6 +50,21 @@ export class DirectConnection {
     return this.#send<Row>(client, text, values);
   }
 
+  /** The same over a connection of its own. */
+  async queryAnew<Row>(text: string): Promise<Row[]> {
+    const other = new DirectConnection(this.#url);
+    try {
+      return await other.query<Row>(text);
+    } finally {
+      await other.close();
+    }
+  }
+
+  /** Ends the connection: what comes next is sent over a new one. */
+  renew(): void {
+    if (this.#present) this.#drop(this.#present);
+  }
+
   /** Whether the connection is to the server itself: a pooler reports another backend process than the server does. */
   async isOwn(): Promise<boolean> {
     const client = await this.#open();

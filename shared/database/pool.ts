@@ -13,6 +13,12 @@ type PoolOptions = postgres.Options<Record<string, never>> & {
   onFailed: (error: unknown) => void;
 };
 
+interface Pool {
+  sql: postgres.Sql;
+  /** Opens new connections for what comes next. What runs is given some seconds to end. */
+  renew: () => void;
+}
+
 /** A statement of the driver, with the function of a client that sends it. It is called when the statement is awaited. */
 type Statement = Promise<unknown> & { handler: (statement: Statement) => void };
 
@@ -24,10 +30,7 @@ const toStatement = (made: Promise<unknown>) =>
  * A pool of two clients, the second for load (decision 34). A client takes the connection that was free for longest, so
  * that even few statements keep all its connections open; those of the second close after `idle_timeout`.
  */
-export function openPool(
-  url: string,
-  { max, usual, onFailed, ...options }: PoolOptions,
-): postgres.Sql {
+export function openPool(url: string, { max, usual, onFailed, ...options }: PoolOptions): Pool {
   /** Never connects. It makes statements, and drizzle sets parsers and serializers on its options, which the clients have. */
   const finder = finderOf(url);
   const template = postgres(finder.url, { ...options, ssl: false });
@@ -59,7 +62,7 @@ export function openPool(
     return made;
   };
 
-  return new Proxy(template, {
+  const sql = new Proxy(template, {
     apply: (_target, self, args) => hook(Reflect.apply(template as never, self, args)),
     get(_target, key) {
       switch (key) {
@@ -74,6 +77,11 @@ export function openPool(
       }
     },
   });
+  const renew = () => {
+    first.renew();
+    second.renew();
+  };
+  return { sql, renew };
 }
 
 interface Client {
@@ -82,6 +90,8 @@ interface Client {
   send: Statement['handler'];
   /** How much of its work has not ended. Work that a broken connection interrupts may never end. */
   running: number;
+  /** Replaces it; what runs is given so many seconds to end. */
+  retire: (seconds: number) => void;
 }
 
 /**
@@ -112,6 +122,10 @@ class ReplacedClient {
     }
   }
 
+  renew(): void {
+    this.#client.retire(2);
+  }
+
   end(how: { timeout: number }): Promise<void> {
     return this.#client.sql.end(how);
   }
@@ -119,11 +133,11 @@ class ReplacedClient {
   #open(): Client {
     const { template, finder, max } = this.#options;
     let isRetired = false;
-    const retire = () => {
+    const retire = (timeout: number) => {
       if (isRetired) return;
       isRetired = true;
       this.#client = this.#open();
-      void sql.end({ timeout: 0 }).catch(() => {});
+      void sql.end({ timeout }).catch(() => {});
     };
     // A rejected promise would remove its connection from the driver's pool for ever.
     const socket = async (target: SocketTarget) => {
@@ -132,7 +146,7 @@ class ReplacedClient {
       const where = place ? { host: [place.host], port: [place.port] } : target;
       const opened = await openSocket(where, {
         tls: finder.tls,
-        onBroken: retire,
+        onBroken: () => retire(0),
         onError: () => finder.forget(),
       }).catch((error: Error) => {
         // A handshake that fails is no error of the socket: another server may be the primary.
@@ -151,7 +165,7 @@ class ReplacedClient {
       socket,
     } as unknown as PoolOptions);
     const { handler: send } = toStatement(sql.unsafe(''));
-    return { sql, send, running: 0 };
+    return { sql, send, running: 0, retire };
   }
 }
 

@@ -4,7 +4,7 @@ import { SETTINGS } from './settings.ts';
 const NAMES = Object.keys(SETTINGS);
 /** What Node, shells, container images, other programs and docker-compose.yml read, in `.env` too. */
 const OF_OTHERS =
-  /^(NODE_|NPM_|PG[A-Z]|POSTGRES_|MINIO_|AWS_|COMPOSE_|DOCKER_|SSL_CERT_|LC_|XDG_|WINDLASS_|UV_)|^((HTTPS?|ALL|NO)_PROXY|(OWNER|API|WORKER|REDIS|S3_ROOT)_PASSWORD|SETTINGS_FILE|LOG_RETENTION_DAYS|LIMIT_(AS|CORE|CPU|DATA|FSIZE|MEM[A-Z]*|NOFILE|NPROC|RSS|STACK)|PATH|HOME|TMPDIR|TZ|LANG|DEBUG)$/;
+  /^(NODE_|NPM_|PG[A-Z]|POSTGRES_|MINIO_|AWS_|COMPOSE_|DOCKER_|SSL_CERT_|LC_|XDG_|WINDLASS_|UV_)|^((HTTPS?|ALL|NO)_PROXY|(OWNER|API|WORKER|REDIS|S3_ROOT)_PASSWORD|SETTINGS_FILE|LOG_RETENTION_DAYS|LIMIT_(AS|CORE|CPU|DATA|FSIZE|MEM|MEMLOCK|MEMORY|NOFILE|NPROC|RSS|STACK)|PATH|HOME|TMPDIR|TZ|LANG|DEBUG)$/;
 
 /**
  * A line for each variable that no program reads and that was probably meant for a setting. The environment holds those

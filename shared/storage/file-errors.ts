@@ -4,6 +4,10 @@ import { isDiskFull } from '../process/disk-errors.ts';
 /** The folder is read-only, of another user or immutable, its disk is broken, or its share is lost. An operator can mend each. */
 const UNUSABLE = ['EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENOTCONN'];
 
+/** The process may not do it to this file or folder. */
+export const isRefused = (error: unknown): boolean =>
+  ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
+
 /** Returns the WindlassError for a failed system call, or the error itself. */
 export function translateFileError(error: unknown): unknown {
   if (isDiskFull(error))

@@ -19,7 +19,7 @@ import type { Readable } from 'node:stream';
 import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
 import { Beneath } from './beneath.ts';
-import { translateCheckError, translateFileError } from './file-errors.ts';
+import { isRefused, translateCheckError, translateFileError } from './file-errors.ts';
 import { assertFreeSpace } from './free-space.ts';
 import {
   assertKey,
@@ -116,7 +116,11 @@ export class FileStore implements ObjectStore {
 
   #open(key: string): Promise<FileHandle> {
     const read = (path: string) => (this.#beneath ? this.#beneath.openFile(path) : open(path));
-    return this.#inFolder(this.#path(key), {}, read).catch(rethrowMissing);
+    return this.#inFolder(this.#path(key), {}, read).catch(async (error: unknown) => {
+      // Where the whole folder is not refused, waiting does not mend the object.
+      if (isRefused(error)) await this.check().then(() => Promise.reject(error));
+      return rethrowMissing(error);
+    });
   }
 
   async stat(key: string): Promise<StoredObject | undefined> {

@@ -61,6 +61,29 @@ test('a full disk of the database is told as such, and nothing is changed', asyn
   }
 });
 
+test('connections that began while the database took no writes are replaced once it does', async () => {
+  const { sql } = given.database();
+  const [{ name } = { name: '' }] = await sql<
+    { name: string }[]
+  >`select current_database() as name`;
+  const alter = (change: string) => sql.unsafe(`alter database "${name}" ${change}`);
+  await alter('set default_transaction_read_only = on');
+  const database = openDatabase(given.url, { max: 4, usual: 2 });
+  const write = () => database.sql.unsafe('create table written ()');
+  try {
+    await expect(write()).rejects.toMatchObject({ code: '25006' });
+    await expect(database.check()).rejects.toMatchObject({ code: '25006' });
+    await alter('reset default_transaction_read_only');
+    await expect(write()).rejects.toMatchObject({ code: '25006' });
+    await database.check();
+    await database.assertReady();
+    await write();
+  } finally {
+    await alter('reset default_transaction_read_only');
+    await database.close();
+  }
+});
+
 test('a database that takes no writes is told by /readyz, and once in the log; who is known goes on', async () => {
   const server = await startTestPostgres();
   const stack = await startStack({

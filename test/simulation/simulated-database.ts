@@ -52,6 +52,7 @@ export class SimulatedDatabase {
       isPooled: false,
       wasFull: () => false,
       check: async () => {},
+      assertReady: async () => {},
       close: async () => {},
     };
   }
