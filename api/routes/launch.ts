@@ -6,7 +6,7 @@ import { routes } from '../http/routes.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
 import { jobError } from '../jobs/records/job-error.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
-import { awaitEnd, prefersAsync } from '../jobs/requests/prefer.ts';
+import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { sendCommandResult } from '../jobs/requests/send-command-result.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import { answerWithLocation, type OperationInput, operation } from '../openapi/operation.ts';
@@ -57,8 +57,7 @@ export default routes('json-body', (router, api) => {
       answers: {
         200: answerWithLocation('The command has ended.', 'The job.', commandResult),
         202: {
-          means:
-            'It goes on as a job; or it has ended, and the job is preferred or its output cannot be read just now.',
+          means: 'It goes on as a job; or it has ended, and its output cannot be read just now.',
           json: jobRecord,
           headers: {
             Location: 'The job.',
@@ -86,8 +85,7 @@ export default routes('json-body', (router, api) => {
         const { job, command } = await begin(given);
         res.location(`/api/jobs/${job.id}`);
         const ended = await awaitEnd(api, { req, res, job });
-        if (!ended.finished || prefersAsync(req))
-          return void res.status(202).json(toJobRecord(ended));
+        if (!ended.finished) return void res.status(202).json(toJobRecord(ended));
         if (ended.state !== 'succeeded') throw jobError(ended);
         await sendCommandResult(api, res, { job: ended, command }).catch((error: unknown) => {
           // The command has run: a client that repeats a request answered 503 or 507 would run it twice.

@@ -302,23 +302,6 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
       expect(applied(response)).toBe(prefer.startsWith('respond') ? 'respond-async' : 'wait=0');
       await waitForEnd(client, id);
     }
-    // One that is repeated is answered as it was, however its job ended meanwhile.
-    for (const [cwd, state] of [
-      [undefined, 'succeeded'],
-      ['/nowhere', 'failed'],
-    ]) {
-      const headers = { Prefer: 'respond-async', 'Idempotency-Key': newId() };
-      const ask = () => send('POST', '/api/remotes/launch', { sid, command: 'true', cwd }, headers);
-      const { id } = (await (await ask()).json()) as Job;
-      await waitForEnd(client, id);
-      const repeated = await ask();
-      expect([repeated.status, applied(repeated), repeated.headers.get('Location')]).toEqual([
-        202,
-        'respond-async',
-        `/api/jobs/${id}`,
-      ]);
-      expect(await repeated.json()).toMatchObject({ id, state });
-    }
     const waited = await launch('echo soon', 'wait=30');
     expect([waited.status, applied(waited)]).toEqual([200, 'wait=30']);
     const plain = await launch('echo now', 'depth-noroot');

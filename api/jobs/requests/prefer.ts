@@ -52,9 +52,6 @@ export async function awaitChange(
   return changed ?? row;
 }
 
-/** Whether the sender wants the job itself, even of a repeated request whose job has ended. */
-export const prefersAsync = (req: Request): boolean => readPreference(req).respondAsync;
-
 /** RFC 7240: `respond-async` and `wait=N`; other preferences are ignored. */
 function readPreference(req: Request): { respondAsync: boolean; wait: number | undefined } {
   const preferences = (req.get('Prefer') ?? '')

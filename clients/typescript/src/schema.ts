@@ -13275,7 +13275,7 @@ export interface operations {
                     "application/json": components["schemas"]["Command"];
                 };
             };
-            /** @description It goes on as a job; or it has ended, and the job is preferred or its output cannot be read just now. */
+            /** @description It goes on as a job; or it has ended, and its output cannot be read just now. */
             202: {
                 headers: {
                     /** @description The job. */

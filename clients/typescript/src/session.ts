@@ -48,7 +48,14 @@ export class Session {
       const params = { header: { Prefer: 'respond-async', 'Idempotency-Key': idempotencyKey } };
       const body = { sid: this.sid, command, ...given };
       const sending = { params, body, signal, timeoutMs: ANSWER_MS };
-      const answer = await unwrap(api.POST('/api/remotes/launch', sending));
+      const asked = api.POST('/api/remotes/launch', sending);
+      const answer = await unwrap(asked).catch(async (error: unknown) => {
+        // The first answer was lost, and the command has failed since: it has a job, with its output.
+        const { response } = await asked.catch(() => ({ response: undefined }));
+        const job = /\/jobs\/(\w+)$/.exec(response?.headers.get('Location') ?? '')?.[1];
+        if (job === undefined) throw error;
+        return { job };
+      });
       return 'id' in answer ? answer.id : answer.job;
     };
     return new Run(this.#connection, start, { signal, from, silence });

@@ -7,7 +7,7 @@ from typing import Any, AsyncGenerator, Callable, Dict, Mapping, Optional, Tuple
 
 from ..errors import JobFailed, Unreachable, WaitTimeout, WindlassError
 from ..records import Job, Model, Project, Result
-from .api import ANSWER_SECONDS, Api, escape, is_passing
+from .api import ANSWER_SECONDS, Api, escape, find_job, is_passing
 from .download import download
 from .patience import Patience
 from .whole_number import whole_number
@@ -233,8 +233,14 @@ async def list_all(
 async def start_job(api: Api, path: str, body: Mapping[str, Any]) -> str:
     """POST of what starts a job, once, without waiting for its end; the job's id."""
     headers = {"Prefer": "respond-async"}
-    given = {name: value for name, value in body.items() if value is not None}
-    response = await api.request("POST", path, body=given, headers=headers, keyed=True)
+    try:
+        given = {name: value for name, value in body.items() if value is not None}
+        response = await api.request("POST", path, body=given, headers=headers, keyed=True)
+    except WindlassError as error:
+        # A repeated request is answered by the end of the job that the first one started.
+        if error.job is None:
+            raise
+        return error.job
     answer = api.read_json(response)
-    # The answer of a video names it beside itself.
-    return str(answer.get("job") or answer["id"])
+    # The answers of a video and of a command that has ended name it beside themselves.
+    return find_job(response) or str(answer.get("job") or answer["id"])
