@@ -123,7 +123,21 @@ test('what a host says after the login is not kept, however much it is', async (
 
 test.each([
   { words: 'Monitored system.', next: 'hangs up', code: 'remote_connection_failed' },
-  { words: 'Your account has expired.', next: 'hangs up', code: 'account_unusable' },
+  ...[
+    'Your account has expired.',
+    'Your account has been locked; please see the help desk.',
+    'The account is locked due to 5 failed logins.',
+    'Remote logins are not allowed for this account.',
+    'Your account is disabled.',
+    'You are required to change your password immediately (administrator enforced).',
+    'WARNING: Your password has expired.',
+  ].map(words => ({ words, next: 'hangs up', code: 'account_unusable' })),
+  ...[
+    'Policy: an account is locked after 5 failed attempts.',
+    'WARNING: your password is expired in 14 days',
+    'Your password will expire in 14 days.',
+    'You are required to change your password every 90 days.',
+  ].map(words => ({ words, next: 'hangs up', code: 'remote_connection_failed' })),
   { words: 'Your account has expired.', next: 'is silent', code: 'remote_connection_failed' },
 ])('a host that says "$words" of a login and $next is $code', async ({ words, next, code }) => {
   const port = await serveSsh(client =>

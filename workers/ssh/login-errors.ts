@@ -9,9 +9,21 @@ interface FailedLogin {
   hasShownKey?: boolean;
 }
 
-/** What sshd, PAM and closed accounts' shells say at a login, or when asked for a command: surely not what passes. */
-const CLOSED_ACCOUNT =
-  /password (?:has |is )?expired|password change required|account (?:has |is )?(?:expired|locked)|account is currently not available/i;
+/**
+ * What sshd, PAM and closed accounts' shells say at a login, or when asked for a command: surely not what passes, and
+ * neither a rule for any account nor what is still to come.
+ */
+const CLOSED_ACCOUNT = new RegExp(
+  [
+    'password (?:has |is )?expired(?! in )',
+    'password change required',
+    'required to change your password immediately',
+    '(?<!\\b(?:an|any) )account (?:has been |has |is )?(?:expired|locked|disabled)(?! in )',
+    'account is currently not available',
+    'logins? (?:is|are) not allowed for this account',
+  ].join('|'),
+  'i',
+);
 
 /** Translates an error of ssh2 about a connection attempt, with the host's words. */
 export function toLoginError(
