@@ -81,7 +81,7 @@ async function logInByKeys(
   const words = new HostWords(client);
   const transport = await reach();
   let fail = (_error: unknown) => {};
-  const timer = new LoginTimer(loginMs, () => fail(tooLate()));
+  const timer = new LoginTimer({ ms: loginMs, longestMs: DIALOGUE_MS }, () => fail(tooLate()));
   const login = {
     username,
     credential,
@@ -109,7 +109,7 @@ async function logInByKeys(
     hearNotices(client, notice => {
       words.add(notice);
       // It may wait for what the user does elsewhere.
-      timer.extend(DIALOGUE_MS);
+      timer.extend();
     });
     if (credential.certificate !== undefined) signByCertificate(client);
   };

@@ -2,11 +2,17 @@
 export class LoginTimer {
   readonly #ms: number;
   readonly #onLate: () => void;
+  /** performance.now() to which it may be extended. */
+  readonly #extendedTo: number;
+  /** performance.now() when it is late. */
+  #lateAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(ms: number, onLate: () => void) {
+  /** `longestMs`: for the whole login, from now on, where it is extended. */
+  constructor({ ms, longestMs }: { ms: number; longestMs: number }, onLate: () => void) {
     this.#ms = ms;
     this.#onLate = onLate;
+    this.#extendedTo = performance.now() + longestMs;
     this.#start();
   }
 
@@ -18,10 +24,11 @@ export class LoginTimer {
     return answers;
   }
 
-  /** Begins anew, with this time. */
-  extend(ms: number): void {
+  /** Gives the host what is left of the longest time, however often it is called. */
+  extend(): void {
+    if (this.#extendedTo < this.#lateAt) return;
     this.stop();
-    this.#start(ms);
+    this.#start(this.#extendedTo - performance.now());
   }
 
   stop(): void {
@@ -29,6 +36,7 @@ export class LoginTimer {
   }
 
   #start(ms = this.#ms): void {
+    this.#lateAt = performance.now() + ms;
     this.#timer = setTimeout(this.#onLate, ms);
   }
 }
