@@ -1,6 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
-import { DroppedBeforeLogin } from './dial.ts';
+import { DroppedBeforeLogin, FailedAfterCredential } from './dial.ts';
 
 /** Failures in a row that open the circuit. */
 const FAILURE_THRESHOLD = 3;
@@ -20,7 +20,7 @@ interface Waiter {
 /**
  * Limits this worker's connection attempts to one host: sshd drops connections in crowds, and storms get an address
  * banned. After failures in a row one probe at a time runs, after growing waits, and all waiters share its error
- * (decision 18). A refused login proves that the host is reachable.
+ * (decision 18). A login that was refused, or that failed after the credential, proves that the host is reachable.
  */
 export class CircuitBreaker {
   readonly #limit: number;
@@ -53,7 +53,10 @@ export class CircuitBreaker {
       return result;
     } catch (error) {
       if (!(error instanceof WindlassError)) throw error;
-      if (error.code !== 'remote_connection_failed') this.#failures = 0;
+      const isDown =
+        error.code === 'remote_connection_failed' &&
+        !(error.cause instanceof FailedAfterCredential);
+      if (!isDown) this.#failures = 0;
       // Attempts that began before the circuit opened are no news.
       else if (isProbe || this.state === 'closed') this.#countFailure(error);
       throw error;

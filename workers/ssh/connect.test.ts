@@ -11,8 +11,10 @@ import type { Hops } from '../../shared/ssh/hops.ts';
 import { connectHere } from '../../test/harness/hosts/connect-here.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import type { Round } from './authentication.ts';
+import { CircuitBreakers } from './circuit-breaker.ts';
 import { connect } from './connect.ts';
 import { dial } from './dial.ts';
+import { LoginAttempts } from './login-attempts.ts';
 import { RemoteSession } from './remote-session.ts';
 import { scanHostKeys } from './scan-host-keys.ts';
 import { mayHaveBeenSent } from './ssh-errors.ts';
@@ -152,6 +154,31 @@ test.each([
     code,
     message: expect.stringContaining(`The host says: ${words}`),
   });
+});
+
+test.each([
+  { next: 'hangs up', loginMs: 10_000 },
+  { next: 'is silent', loginMs: 300 },
+])('a host that says something of an account and $next keeps no other account out', async one => {
+  const words = 'Access denied by pam_slurm_adopt: you have no active jobs on this node';
+  const port = await serveSsh(client =>
+    client.on('authentication', login => {
+      if (login.method === 'none') return login.reject(['password']);
+      say(client, words);
+      if (one.next === 'hangs up') client.end();
+    }),
+  );
+  const breakers = new CircuitBreakers(4);
+  const hops: Hops = [hostAt(port)];
+  const target = { hops, username: 'me', credential: { password: 'x' } };
+  const attempt = new LoginAttempts(breakers, undefined).run;
+  const limits = { ...LIMITS, loginMs: one.loginMs };
+  for (let tries = 0; tries < 4; tries++)
+    await expect(connectHere({ ...target, attempt, limits }, patient)).rejects.toMatchObject({
+      code: 'remote_connection_failed',
+      message: expect.stringContaining(words),
+    });
+  expect(breakers.of(hops).state).toBe('closed');
 });
 
 test('a login waits for what its user does elsewhere, and tells of it', async () => {

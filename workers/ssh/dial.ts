@@ -36,6 +36,9 @@ export class DroppedBeforeLogin extends Error {
   }
 }
 
+/** The cause of an error if a login failed once the host had its credential: that tells nothing of other accounts. */
+export class FailedAfterCredential extends Error {}
+
 /** The error of a host that cannot be reached, or whose SSH server does not answer. */
 export function unreachable(
   { address, port }: { address: string; port: number },

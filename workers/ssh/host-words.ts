@@ -23,6 +23,10 @@ export class HostWords {
     else this.#before = append(this.#before, text);
   }
 
+  get isCredentialSent(): boolean {
+    return this.#isCredentialSent;
+  }
+
   credentialSent(): void {
     this.#isCredentialSent = true;
   }

@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { DroppedBeforeLogin, unreachable } from './dial.ts';
+import { DroppedBeforeLogin, FailedAfterCredential, unreachable } from './dial.ts';
 import { type HostWords, quoteHost } from './host-words.ts';
 
 interface FailedLogin {
@@ -49,7 +49,7 @@ export function toLoginError(
     return unreachable(
       host,
       `the SSH server did not answer, or did not finish the login, in time.${quoteHost(said)}`,
-      error,
+      said ? new FailedAfterCredential(error.message) : error,
     );
   // sshd says why PAM lets nobody in to this account, and hangs up.
   if (CLOSED_ACCOUNT.test(said)) return accountUnusable(said, error);
@@ -60,7 +60,9 @@ export function toLoginError(
       error,
     );
   const isHangUp = /before handshake/.test(error.message) || error.code === 'ECONNRESET';
-  const cause = new DroppedBeforeLogin(error.message, { isUnseen: isHangUp && !hasShownKey });
+  const cause = words?.isCredentialSent
+    ? new FailedAfterCredential(error.message)
+    : new DroppedBeforeLogin(error.message, { isUnseen: isHangUp && !hasShownKey });
   return unreachable(host, `${error.message}.${quoteHost(said)}`, cause);
 }
 
