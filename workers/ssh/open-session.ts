@@ -13,6 +13,7 @@ import { explainAccount } from './login-errors.ts';
 import type { LoginStep } from './pooled-connection.ts';
 import { hasAgent, withSession } from './reconnect.ts';
 import type { RemoteSession } from './remote-session.ts';
+import { ExecRefused } from './ssh-errors.ts';
 
 /** For the start-up files to run and the command's end to come back. */
 const PROBE_MS = 20_000;
@@ -103,7 +104,7 @@ const introduceHost = (session: RemoteSession, { signal }: Pick<JobContext, 'sig
 /** At the first login the shell has never proved to run commands; later a slow host is tried again. */
 function throwUnusable(error: unknown): never {
   const cause = error instanceof WindlassError ? error.cause : undefined;
-  throw cause instanceof ShellTimeout ? cause.unusable : error;
+  throw cause instanceof ShellTimeout || cause instanceof ExecRefused ? cause.unusable : error;
 }
 
 const MARK = 'windlass-ready';
@@ -114,7 +115,7 @@ const MARK = 'windlass-ready';
  */
 async function assertQuiet(session: RemoteSession, { signal }: JobContext): Promise<void> {
   // Every shell knows it.
-  const channel = await session.exec(`echo ${MARK}`, signal);
+  const channel = await session.exec(`echo ${MARK}`, signal).catch(throwUnusable);
   const tooLong = AbortSignal.timeout(PROBE_MS);
   channel.stdin.end();
   const said = { stdout: '', stderr: '' };

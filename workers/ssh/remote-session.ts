@@ -9,7 +9,7 @@ import { ChannelLimit } from './channel-limit.ts';
 import type { CommandDefaults } from './command-defaults.ts';
 import type { Connection } from './log-in.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
-import { isRefusal, SftpError, SshError } from './ssh-errors.ts';
+import { SftpError, toExecError } from './ssh-errors.ts';
 import { UnclosedChannels } from './unclosed-channels.ts';
 import { watchAgent } from './watch-agent.ts';
 
@@ -127,8 +127,7 @@ export class RemoteSession implements RemoteExec {
       signal?.throwIfAborted();
       return awaitChannel(this.#client, { ...this.#opening, sent: true }, done => {
         this.#client.exec(command, (error, channel) => {
-          if (error)
-            return done(new SshError(error.message, { sent: !isRefusal(error), cause: error }));
+          if (error) return done(toExecError(error));
           this.#unclosed.watch(channel);
           const exec = toExecChannel(channel, () => this.#channels.release());
           done(undefined, exec);

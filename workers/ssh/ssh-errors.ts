@@ -13,15 +13,35 @@ export class SshError extends Error {
   }
 }
 
+/** The server refused to start a command: for ever, or while the account has too many processes. */
+export class ExecRefused extends SshError {
+  /** Where no command has ever run. */
+  readonly unusable = toUnusableError(
+    'is given no command: the host refuses requests to run one',
+    '',
+  );
+
+  constructor(cause: Error) {
+    super(cause.message, { sent: false, cause });
+  }
+}
+
 /** The server's answer to a request for SFTP, or what came in the place of SFTP. */
 export class SftpError extends SshError {}
 
 /** What a failed request for a channel means that was no refusal over an open connection. */
 export function explainFailure(error: unknown, isClosed: boolean): unknown {
   if (error instanceof SftpError && !isClosed) return sftpUnavailable(error);
-  if (error instanceof SshError && !isClosed && error.message === 'Unable to exec')
-    return toUnusableError('is given no command: the host refuses requests to run one', '');
+  if (error instanceof ExecRefused && !isClosed) return execRefused(error);
   return error instanceof SshError ? connectionFailed(error) : error;
+}
+
+function execRefused(cause: ExecRefused): WindlassError {
+  return new WindlassError('remote_connection_failed', {
+    detail: 'The host refused to start a command.',
+    hint: 'Try again: the account may have too many processes.',
+    cause,
+  });
 }
 
 function sftpUnavailable(cause: SftpError): WindlassError {
@@ -38,6 +58,12 @@ export const breaksProtocol = (how: string) =>
     detail: `the host's SFTP server breaks the protocol: ${how}.`,
     hint: 'Have another SFTP server set up on the host, such as that of OpenSSH. Commands work without it.',
   });
+
+/** For a request of ssh2 for a command. */
+export const toExecError = (error: Error) =>
+  error.message === 'Unable to exec'
+    ? new ExecRefused(error)
+    : new SshError(error.message, { sent: !isRefusal(error), cause: error });
 
 /** Whether a failed exec()'s command may have reached the host: not if its channel was refused or never requested. */
 export function mayHaveBeenSent(error: unknown): boolean {
