@@ -327,6 +327,13 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await page.keyboard.press('Enter');
     await expect.poll(() => chosen.count()).toBe(0);
     expect(await value.inputValue()).toBe(noteOf(0));
+    // Another height of the grid does not lead back to it.
+    const drawn = await grid().locator('.grid-row').count();
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await expect.poll(() => grid().locator('.grid-row').count()).toBeGreaterThan(drawn);
+    expect(await chosen.count()).toBe(0);
+    expect(await at(200)).toContain('Note 199:');
+    await page.setViewportSize({ width: 1280, height: 720 });
     await bar.getByRole('button', { name: 'Close' }).click();
     await bar.waitFor({ state: 'detached' });
     // The first key chooses what is seen first.
@@ -339,6 +346,37 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await bar.getByText('note, row 200').waitFor();
     expect(await isSeen()).toBe(true);
     await page.setViewportSize({ width: 1280, height: 720 });
+    await page.goto(`${stack.url}/console/${base}/table?name=small/one.csv`);
+  });
+
+  test('a value that has not come yet is not copied', async () => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const copied = () => page.evaluate('navigator.clipboard.readText()');
+    await page.goto(`${stack.url}/console/${base}/table?name=notes`);
+    const bar = page.getByRole('region', { name: 'Chosen cell' });
+    const value = bar.getByRole('textbox');
+    await page.getByRole('gridcell', { name: noteOf(0) }).click();
+    await page.keyboard.press('Control+c');
+    await expect.poll(copied).toBe(noteOf(0));
+    let send = () => {};
+    const sent = new Promise<void>(resolve => {
+      send = resolve;
+    });
+    await page.route('**/rows?*', async route => {
+      await sent;
+      await route.continue();
+    });
+    await page.keyboard.press('End');
+    await bar.getByText('note, row 300').waitFor();
+    await page.keyboard.press('Control+c');
+    expect(await value.getAttribute('placeholder')).toBe('…');
+    expect(await copied()).toBe(noteOf(0));
+    expect(await bar.getByRole('button', { name: 'Copy' }).isDisabled()).toBe(true);
+    send();
+    await expect.poll(() => value.inputValue()).toBe(noteOf(299));
+    await page.keyboard.press('Control+c');
+    await expect.poll(copied).toBe(noteOf(299));
+    await page.unroute('**/rows?*');
     await page.goto(`${stack.url}/console/${base}/table?name=small/one.csv`);
   });
 

@@ -28,17 +28,19 @@ export function CellBar({ cell, column, value: known, grid, onClose }: CellBarPr
     // It works without TLS, too. What is marked in the page is copied instead.
     const copy = (event: ClipboardEvent) => {
       if (document.activeElement !== grid.current || !getSelection()?.isCollapsed) return;
+      // The clipboard keeps what it has until there is something to copy.
+      if (value === undefined) return;
       event.clipboardData?.setData('text/plain', text);
       event.preventDefault();
     };
     document.addEventListener('copy', copy);
     return () => document.removeEventListener('copy', copy);
-  }, [grid, text]);
+  }, [grid, value, text]);
   return (
     <section class="cell-bar" aria-label="Chosen cell">
       <div class="row">
         <strong class="grow ellipsis">{`${column}, row ${formatCount(cell.row + 1)}`}</strong>
-        <CopyText text={text} />
+        <CopyText text={text} disabled={value === undefined} />
         <Button look="quiet" size="icon" aria-label="Close" onClick={onClose}>
           <CloseIcon />
         </Button>

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/a11y/useSemanticElements: rows and cells stand where they are put, which those of a <table> do not.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names the cell that is chosen.
-import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
 import { type Column, lookAgain, readRowsOf, type TableKey, type View } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -11,7 +11,7 @@ import { CellBar } from './cell-bar.tsx';
 import { layColumns, seenColumns } from './column-layout.ts';
 import { Cell, cellId, Head } from './grid-cells.tsx';
 import { TableRows } from './table-rows.ts';
-import { useChosenCell } from './use-chosen-cell.ts';
+import { type CellPlace, useChosenCell } from './use-chosen-cell.ts';
 import { useScaledScroll } from './use-scaled-scroll.ts';
 
 interface TableGridProps {
@@ -99,7 +99,9 @@ export function TableGrid(props: TableGridProps) {
     first: { row: Math.min(total - 1, first + (scroll.hidden > 0 ? 1 : 0)), column: seen.first },
   });
   const chosen = cell && columns[cell.column];
-  // It is seen whole, above the bar that appears with it, too.
+  // It is seen whole once it is chosen, above the bar too, which takes its height of the grid in the layout before.
+  const [followed, follow] = useState<CellPlace>();
+  useLayoutEffect(() => follow(cell), [cell]);
   useLayoutEffect(() => {
     if (!cell) return;
     const top = first + scroll.hidden / ROW;
@@ -108,7 +110,7 @@ export function TableGrid(props: TableGridProps) {
       scroll.moveTo(Math.min(cell.row, Math.max(top, cell.row + 1 - high)));
     const [start = 0, end = 0] = starts.slice(cell.column);
     box.current?.scrollTo({ left: Math.min(start, Math.max(left, end - width + NUMBERS)) });
-  }, [cell, scroll.view]);
+  }, [followed]);
   const isDrawn =
     cell &&
     cell.row >= first &&

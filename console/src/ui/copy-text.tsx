@@ -5,7 +5,7 @@ import { CopyIcon } from './icons.tsx';
 const TOLD_MS = 2_000;
 
 /** Copies a text, and tells so. */
-export function CopyText({ text }: { text: string }) {
+export function CopyText({ text, disabled }: { text: string; disabled?: boolean }) {
   const [told, setTold] = useState<string>();
   const copy = async () => {
     // Where the page comes without TLS, browsers have no clipboard for it.
@@ -17,7 +17,7 @@ export function CopyText({ text }: { text: string }) {
     setTimeout(() => setTold(undefined), TOLD_MS);
   };
   return (
-    <Button onClick={copy}>
+    <Button onClick={copy} disabled={disabled}>
       <CopyIcon />
       <span aria-live="polite">{told ?? 'Copy'}</span>
     </Button>
