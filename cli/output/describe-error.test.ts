@@ -22,13 +22,48 @@ test('what is to be done is said in words of this program', () => {
   expect(say('Give `cwd` as a directory that exists there.')).toBe(
     'There is none. Give --cwd a folder that exists there.',
   );
-  expect(say('Choose other names in "aids", or rename what is in the file.')).toBe(
-    'There is none. Choose other names with --aid, or rename what is in the file.',
-  );
-  expect(say('Name another encoding with "encoding".')).toBe(
-    'There is none. Name its encoding, such as --set encoding=utf-16.',
-  );
   expect(say('Correct it.')).toBe('There is none. Correct it.');
+});
+
+test('a hint keeps all of its remedies', () => {
+  const say = (hint: string) => describe(new WindlassError({ code: 'x', detail: 'No.', hint }));
+  expect(
+    say(
+      'Correct the values, name those that stand for a missing one with "nulls", or ask for another type in "types".',
+    ),
+  ).toBe(
+    `No. Correct the values, name those that stand for a missing one with --set 'nulls=["n/a"]', or ask for another type: --set 'types={"a":"text"}'.`,
+  );
+  expect(say('Use vp9 or av1, or another content-type.')).toBe(
+    'No. Use --codec vp9 or av1, or another ending of the file: .mp4 or .webm.',
+  );
+  expect(say('Choose other names in "aids", or rename what is in the file.')).toBe(
+    'No. Choose other names with --aid, or rename what is in the file.',
+  );
+  expect(say('Choose a shorter name in "aids", or rename what is in the file.')).toBe(
+    'No. Choose a shorter name with --aid, or rename what is in the file.',
+  );
+  expect(
+    say('Choose another name in "aids", or DELETE /api/models/(mid)/tables/(aid) first.'),
+  ).toBe('No. Choose another name with --aid, or DELETE /api/models/(mid)/tables/(aid) first.');
+  expect(say('Name another encoding with "encoding".')).toBe(
+    'No. Name another encoding with --set encoding=NAME.',
+  );
+  expect(say('Name "encoding": "utf-16", or save the file as UTF-8.')).toBe(
+    'No. Give --set encoding=utf-16, or save the file as UTF-8.',
+  );
+  expect(say('Leave "units" out if the file has no row of units.')).toBe(
+    'No. Leave --set units out if the file has no row of units.',
+  );
+  expect(say('To have a table of it, upload it again with a parser, such as parser="csv".')).toBe(
+    'No. To have a table of it, upload it again with a parser, such as --parser csv.',
+  );
+  expect(say('End some with DELETE /api/remotes/(sid). LIMIT_SESSIONS sets the limit.')).toBe(
+    'No. End some: windlass close ID. LIMIT_SESSIONS sets the limit.',
+  );
+  // A column may have any name.
+  const columns = 'Name columns as they are in the table: a, "units".';
+  expect(say(columns)).toBe(`No. ${columns}`);
 });
 
 test('a body whose connection is cut is told in a line', async () => {

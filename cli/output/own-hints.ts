@@ -11,20 +11,10 @@ const HINTS: [said: RegExp, instead: string][] = [
     /^(GET \/api\/uploads lists|Begin another upload with POST )/,
     'Begin another: windlass upload FILE --model MODEL.',
   ],
-  [/^End some with DELETE \/api\/remotes/, 'End some: windlass close ID.'],
   [/^GET on the path above it lists/, 'See: windlass token list.'],
   [/^Delete one: GET \/api\/users\/-\/tokens /, 'Delete one: windlass token delete ID.'],
   [/^GET …\/metadata lists the columns/, 'See its columns: windlass rows MODEL TABLE --limit 1.'],
   [/^GET \/api\/configuration\/parsers lists/, 'Give another --parser.'],
-  [/ parser="csv"/, 'To have a table of it, upload it again with --parser csv.'],
-  [/^Choose .* names? in "aids"/, 'Choose other names with --aid, or rename what is in the file.'],
-  [/"encoding"/, 'Name its encoding, such as --set encoding=utf-16.'],
-  [/"units"/, 'Leave out --set units, if the file has no row of units.'],
-  [
-    /"nulls"/,
-    `Correct the values, or name those that stand for a missing one: --set 'nulls=["n/a"]'.`,
-  ],
-  [/, or another content-type\.$/, 'Give another --codec: windlass video --help lists them.'],
   [/"private": true/, 'A server administrator can allow that: windlass host add --private.'],
   [
     /"on-bad-frame": "skip"/,
@@ -44,6 +34,25 @@ const HINTS: [said: RegExp, instead: string][] = [
   [/^Look at the directory with POST /, 'Look at the folder: windlass run HOST -- ls.'],
 ];
 
+/** What a hint says beside other remedies, which people still have to read. */
+const PARTS: [said: RegExp, instead: string][] = [
+  [/^End some with DELETE \/api\/remotes\/\(sid\)/, 'End some: windlass close ID'],
+  [/ parser="csv"/, ' --parser csv'],
+  [/^(Choose .* names?) in "aids"/, '$1 with --aid'],
+  [/ with "encoding"/, ' with --set encoding=NAME'],
+  [/^Name "encoding": "utf-16"/, 'Give --set encoding=utf-16'],
+  [/^Leave "units" out/, 'Leave --set units out'],
+  [/ with "nulls"/, ` with --set 'nulls=["n/a"]'`],
+  [/ type in "types"/, ` type: --set 'types={"a":"text"}'`],
+  [
+    /^Use (.*), or another content-type/,
+    'Use --codec $1, or another ending of the file: .mp4 or .webm',
+  ],
+];
+
 /** A hint of the service, in words of this program where it has some. */
-export const ownHint = (hint: string | undefined): string | undefined =>
-  hint === undefined ? undefined : (HINTS.find(([said]) => said.test(hint))?.[1] ?? hint);
+export function ownHint(hint: string | undefined): string | undefined {
+  if (hint === undefined) return undefined;
+  const whole = HINTS.find(([said]) => said.test(hint))?.[1];
+  return whole ?? PARTS.reduce((text, [said, instead]) => text.replace(said, instead), hint);
+}

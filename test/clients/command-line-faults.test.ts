@@ -145,14 +145,16 @@ describeStack(missingPrograms('sshd', 'script'), 'what the command line says', f
     const file = join(line.home, 'hints.csv');
     writeFileSync(file, 'a\n1\n');
     await line.run(['upload', file, '--model', model, '--parser', 'blob', '--aid', 'kept']);
-    expect(await say('rows', model, 'kept')).toMatch(/ upload it again with --parser csv\.$/);
+    expect(await say('rows', model, 'kept')).toMatch(
+      / upload it again with a parser, such as --parser csv\.$/,
+    );
     expect(await say('upload', file, '--resume', 'none')).toMatch(
       / Begin another: windlass upload FILE --model MODEL\.$/,
     );
     const codec = ['video', 'host', '-o', 'x.webm', '--codec', 'h264', `${sshd.home}/*.png`];
     writeFileSync(join(sshd.home, 'one.png'), '');
     expect(await say(...codec)).toMatch(
-      / Give another --codec: windlass video --help lists them\.$/,
+      / Use --codec vp9 or av1, or another ending of the file: \.mp4 or \.webm\.$/,
     );
   });
 
