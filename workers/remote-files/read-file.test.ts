@@ -55,6 +55,17 @@ test('a shell that starts no program is told in its own words', async () => {
   await expect(change).rejects.toMatchObject(isUnusable);
 });
 
+test('a shell that sshd does not start, as where there are too many logins for now, is no fault of it', async () => {
+  const host = harness.makeHost('/bin/sh');
+  const shell = join(host.account.home, 'none');
+  writeFileSync(shell, '#!/bin/sh\nexit 254\n', { mode: 0o755 });
+  host.account.shell = shell;
+  const path = join(host.account.home, 'file');
+  await expect(openRemoteFile(host, { path })).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+  });
+});
+
 test('a file on a disk that does not answer is given up', { timeout: 10_000 }, async () => {
   const host = harness.makeHost('/bin/sh');
   const programs = join(host.account.home, 'bin');

@@ -6,6 +6,8 @@ import { toUnusableError } from '../host-agent/protocol/hello.ts';
 /** A channel closes soon after its output, unless a process holds it. */
 const CLOSE_MS = 1_000;
 const MAX_CHARACTERS = 4_096;
+/** The status with which OpenSSH's server itself ends, as where the account has too many logins for now. */
+const SSHD_FAILED = 254;
 
 /** Reads a channel's standard error; what its beginning says so far. */
 export function readWords({ stderr }: ExecChannel): () => string {
@@ -27,6 +29,6 @@ export async function whyNothingRan(
   words: () => string,
 ): Promise<WindlassError | undefined> {
   const end = await Promise.race([closed, delay(CLOSE_MS, undefined, { ref: false })]);
-  if (remote.isClosed || !end || end.code === null) return undefined;
+  if (remote.isClosed || !end || end.code === null || end.code === SSHD_FAILED) return undefined;
   return toUnusableError(`ran no command, and ended with status ${end.code}`, words());
 }
