@@ -69,7 +69,7 @@ describeStack(undefined, 'an object store that is not that of the database', for
     const unusable = await start();
     expect(unusable.code).toBe(1);
     expect(unusable.stderr).toMatch(
-      /^windlass: .*The object store cannot be written\..*objects\.\n$/,
+      /^windlass: .*[Tt]he folder of the object store cannot be used \(E[A-Z]+\)\..*objects\.\n$/,
     );
 
     rmSync(objects());
