@@ -118,8 +118,9 @@ export class FileStore implements ObjectStore {
     const read = (path: string) => (this.#beneath ? this.#beneath.openFile(path) : open(path));
     return this.#inFolder(this.#path(key), {}, read).catch(async (error: unknown) => {
       // Where the whole folder is not refused, waiting does not mend the object.
-      if (isRefused(error)) await this.check().then(() => Promise.reject(error));
-      return rethrowMissing(error);
+      if (!isRefused(error)) rethrowMissing(error);
+      await this.check();
+      throw error;
     });
   }
 
