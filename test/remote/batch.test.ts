@@ -33,6 +33,13 @@ interface BatchJob extends Job {
 
 const missing = missingPrograms('sshd', 'slurmctld', 'slurmd', 'sbatch', 'munged');
 
+/** Outlives its sleep, which may get the TERM for all of them first. */
+const SAVING = `#!/bin/bash
+trap 'echo saved; exit 0' TERM
+echo begun
+while :; do sleep 600 & wait; done
+`;
+
 /** Those that a look at the host is enough for run at once, as jobs do there. */
 describeStack(missing, 'jobs of a Slurm', form => {
   const { stack, client, sshd } = useRemoteStack(form);
@@ -343,7 +350,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
 
   test.concurrent('it has failed, too, where its script traps the signal and exits with 0', async () => {
     const { id } = await submit({
-      script: '#!/bin/bash\ntrap "echo saved; exit 0" TERM\necho begun\nsleep 600 &\nwait\n',
+      script: SAVING,
     });
     await waitFor(async () => String(await readOutput(client, id)) === 'begun\n', {
       what: 'its first line',
@@ -359,7 +366,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
 
   test.concurrent('one that Slurm ends to start it again has failed, though it exits with 0 and runs nothing then', async () => {
     const { id } = await submit({
-      script: '#!/bin/bash\ntrap "echo saved; exit 0" TERM\necho begun\nsleep 600 &\nwait\n',
+      script: SAVING,
     });
     await waitFor(async () => String(await readOutput(client, id)) === 'begun\n', {
       what: 'its first line',
