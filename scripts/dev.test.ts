@@ -35,7 +35,7 @@ const { stopping } = beginProcess('windlass-dev-test');
 readDotEnv(process.env);
 readConfig(process.env);
 const supervisor = supervise({
-  groups: listEmbeddedProcesses(process.env),
+  groups: listEmbeddedProcesses(process.env, { workers: 2 }),
   log: createLog({ level: 'silent', name: 'windlass' }),
   signal: stopping,
   onReady: (name, pid) => process.send?.({ process: name, pid }),

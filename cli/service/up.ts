@@ -63,7 +63,10 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
     const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl };
     const users = await prepareServiceUsers(config, dataDir, printLine);
     const processesWith = (keys: object) =>
-      listEmbeddedProcesses({ ...env, ...keys }, { urls: roles, users });
+      listEmbeddedProcesses(
+        { ...env, ...keys },
+        { workers: config.WORKER_PROCESSES, urls: roles, users },
+      );
     await superviseAll(config, stopping, {
       groups: processesWith(secrets),
       renewed: { dataDir, processesWith },

@@ -6,25 +6,24 @@ import { CommandError } from '../command-error.ts';
 import { readProcfile } from './procfile.ts';
 import type { ProcessSpec } from './supervised-process.ts';
 
-/**
- * The number of workers in the embedded form, and of processes for each line of a Procfile: one can die without an
- * outage.
- */
+/** The number of processes for each line of a Procfile: one can die without an outage. */
 const EACH = 2;
 /** The name of the processes that listen on a port. */
 const API = 'api';
 
 interface EmbeddedOptions {
+  /** The number of workers. */
+  workers: number;
   /** DATABASE_URL of each, where they have roles of their own. */
   urls?: { api: string; worker: string };
   /** Whom they run as, if not as this process's user. */
   users?: { api?: ProcessSpec['user']; worker?: ProcessSpec['namespace'] };
 }
 
-/** The embedded form: an API and two workers of every kind. */
+/** The embedded form: an API, and workers of every kind. */
 export function listEmbeddedProcesses(
   env: Environment,
-  { urls, users }: EmbeddedOptions = {},
+  { workers, urls, users }: EmbeddedOptions,
 ): ProcessSpec[][] {
   const withUrl = (url: string | undefined) => (url ? { ...env, DATABASE_URL: url } : env);
   const program = (path: string) => [
@@ -40,7 +39,7 @@ export function listEmbeddedProcesses(
         ...settingsFor(API, withUrl(urls?.api)),
       },
     ],
-    Array.from({ length: EACH }, (_unused, n) => ({
+    Array.from({ length: workers }, (_unused, n) => ({
       name: `worker.${n + 1}`,
       command: program('workers/main.js'),
       namespace: users?.worker,

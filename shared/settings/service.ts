@@ -26,6 +26,12 @@ export const SERVICE = {
     meaning:
       'processes that `npm start` runs on a machine of a fleet, two of each line (default: the Procfile of Windlass)',
   },
+  WORKER_PROCESSES: {
+    schema: whole(1, 64),
+    default: '2',
+    meaning:
+      'workers of every kind that `npm start` runs without a fleet; while one of two starts again, the other goes on',
+  },
   DATA_DIR: {
     schema: z.string().optional(),
     meaning: 'folder of the embedded database and the files (default: ./data)',

@@ -22,7 +22,7 @@ const HEAP_BYTES = 100 << 20;
 const FRAME_MS = 50;
 
 describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', form => {
-  const { stack, client, sshd } = useRemoteStack(form);
+  const { stack, client, sshd } = useRemoteStack(form, { workers: 2 });
   const browser = useChromium();
   let sid: string;
   let million: string;

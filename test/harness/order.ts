@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const OWN_STACK = /\b(startStack\(|alone:|env\b)/;
+const OWN_STACK = /\b(startStack\(|alone:|workers:|env\b)/;
 
 /**
  * Files with stacks of their own first, which are long, then unit tests that run programs, files that share a stack and

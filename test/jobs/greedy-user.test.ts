@@ -20,6 +20,7 @@ const GIVEN = 2 * SLOTS - 2;
  */
 describeStack(missingPrograms('sshd'), 'beside a user who queues without end', form => {
   const { stack, client, sshd } = useRemoteStack(form, {
+    workers: 2,
     env: { REMOTE_SLOTS: String(SLOTS) },
     alone: 'fills the queues',
   });

@@ -33,7 +33,7 @@ const UNKNOWN = '00000000000000000000000000';
 describeForms(missingPrograms('sshd', 'ffmpeg'), 'videos', form => {
   const directory = makeTempDir('videos');
   afterAll(() => directory.remove());
-  const { client, sshd } = useRemoteStack(form);
+  const { client, sshd } = useRemoteStack(form, { workers: 2 });
   let sid: string;
   let images: string[];
 

@@ -25,6 +25,7 @@ function databaseUrl({ environment, dataDir }: Stack): string {
 describeForms(missingPrograms('sshd'), 'connections', form => {
   const { stack, client, sshd } = useRemoteStack(form, {
     alone: 'counts the connections of its processes',
+    workers: 2,
     env: { REMOTE_SLOTS: String(SLOTS) },
   });
 

@@ -30,6 +30,7 @@ type Readiness = {
 
 describeStack(missingPrograms('sshd'), 'what operators see', form => {
   const { stack, client, sshd } = useRemoteStack(form, {
+    workers: 2,
     env: { LOG_LEVEL: 'debug' },
     alone: 'counts all that its processes did',
   });

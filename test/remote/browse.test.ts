@@ -20,7 +20,7 @@ interface Listing {
 describeStack(missingPrograms('sshd'), 'browsing a host', form => {
   const directory = makeTempDir('browse');
   afterAll(() => directory.remove());
-  const { stack, client, sshd } = useRemoteStack(form);
+  const { stack, client, sshd } = useRemoteStack(form, { workers: 2 });
 
   const browse = (sid: string, path: string) =>
     client.fetch(`/api/remotes/${sid}/browse/${path}`, { method: 'POST' });

@@ -27,6 +27,7 @@ const SESSIONS = SLOTS * WORKERS;
 describeStack(missingPrograms('sshd'), 'what stands before a host', form => {
   const { client, sshd, proxy } = useProxiedStack(form, {
     env: { LIMIT_HOST_CONNECTS: String(AT_ONCE), REMOTE_SLOTS: String(SLOTS) },
+    workers: 2,
     sshdLines: ['MaxStartups 100'],
   });
   let sids: string[];

@@ -56,7 +56,7 @@ const MANY = 9;
 describeStack(missingPrograms('sshd'), 'a host whose disk hangs', form => {
   const disk = makeHungDisk();
   afterAll(() => disk.remove());
-  const { client, sshd } = useRemoteStack(form, { sshdLines: [disk.line] });
+  const { client, sshd } = useRemoteStack(form, { workers: 2, sshdLines: [disk.line] });
 
   test('cancelled listings end, and the next ones have another connection', async () => {
     const sid = await openSession(client, sshd);

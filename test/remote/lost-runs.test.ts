@@ -10,7 +10,7 @@ import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'a run that the next connection does not find', form => {
-  const { stack, client, sshd } = useRemoteStack(form);
+  const { stack, client, sshd } = useRemoteStack(form, { workers: 2 });
   let sid: string;
 
   beforeAll(async () => {

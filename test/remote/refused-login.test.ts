@@ -19,7 +19,7 @@ describeStack(undefined, 'a login that is refused later', form => {
   afterAll(() => directory.remove());
   const server = useStarted(() => startRecordingServer(login));
   const proxy = useStarted(() => startTcpProxy({ host: '127.0.0.1', port: server.port }));
-  const { stack, client } = useStack(form);
+  const { stack, client } = useStack(form, { workers: 2 });
   beforeAll(async () => {
     await addHost('host', proxy.port);
   });

@@ -9,7 +9,7 @@ import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'uploads that make no table', form => {
-  const { stack, client } = useStack(form);
+  const { stack, client } = useStack(form, { workers: 2 });
   let mid: string;
 
   beforeAll(async () => {

@@ -50,6 +50,7 @@ export interface SegmentedVideos {
 /** Two workers with one slot for videos each, so that the other one helps, and soon. */
 export function useSegmentedVideos(form: Form, env: Record<string, string> = {}): SegmentedVideos {
   const { client, sshd, stack } = useRemoteStack(form, {
+    workers: 2,
     env: { VIDEO_SLOTS: '1', VIDEO_SHARE_SECONDS: '1', LIMIT_REQUESTS: '0', ...env },
   });
   const sql = useStackDatabase(stack);

@@ -4,6 +4,8 @@ import { type Stack, type StackOptions, startStack } from './stack.ts';
 export interface SharedStackOptions extends StackOptions {
   /** Why these tests need a stack that no other file has used or will use. */
   alone?: string;
+  /** Embedded: the number of workers. Default 1: the start of another, and its wait, were a sixth of the whole suite. */
+  workers?: number;
 }
 
 interface SharedStack {
@@ -29,7 +31,8 @@ const stacks: SharedStack[] = [];
  * stack, measures processes or counts all that was ever done.
  */
 export async function startOwnOrShared(options: SharedStackOptions): Promise<Stack> {
-  const { alone, ...own } = options;
+  const { alone, ...given } = options;
+  const own = { workers: 1, ...given };
   if (alone !== undefined) return startStack(own);
   const { form = 'embedded', ...rest } = own;
   const settings = JSON.stringify({ form, ...rest });

@@ -39,6 +39,8 @@ export interface StackOptions {
   form?: 'embedded' | 'fleet';
   /** Embedded: queue on a Redis of the stack's own instead of on the embedded Postgres. */
   redis?: boolean;
+  /** Embedded: the number of workers. Default 2. */
+  workers?: number;
   /** Settings; they win over the harness's own. */
   env?: Record<string, string | undefined>;
   /** The checkout whose programs it runs. Default: this one. */
@@ -102,6 +104,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     ...(ownRedis ? { REDIS_URL: ownRedis.url } : {}),
     ...(lease ? await makeFleetSettings(lease.servers, { migrated: true }) : {}),
     PROCFILE: join(directory.path, 'Procfile'),
+    ...(options.workers ? { WORKER_PROCESSES: String(options.workers) } : {}),
     // What tests kill and look into are processes of their own user; test/access has the others.
     ...(isRoot && !lease ? { API_USER: 'root', WORKER_USER: 'root' } : {}),
     ...options.env,
