@@ -127,10 +127,11 @@ test('restarts nothing if a source does not compile, and everything if a process
   const before = printed.length;
   put('api/main.ts', 'const = ;');
   const said = () => printed.slice(before);
-  await waitFor(() => said().includes('Nothing is restarted.'), { what: 'the refusal' });
+  const refused = () => said().includes('Nothing is restarted.');
+  await waitFor(refused, { what: 'the refusal', timeoutMs: 30_000 });
   expect(said()).toContain('api/main.ts:1:7');
   put('api/main.ts', "console.log('ends at once'); process.exit(1);");
-  await waitFor(() => said().includes('ends at once'), { what: 'it', timeoutMs: 20_000 });
+  await waitFor(() => said().includes('ends at once'), { what: 'it', timeoutMs: 30_000 });
   expect(await save('api/main.ts', PROGRAM)).toEqual(['api', 'worker.1', 'worker.2']);
 });
 

@@ -37,7 +37,10 @@ const RESIDUALS = [
 
 const skip = missingPrograms('sshd', 'chromium') ?? missingFont();
 describeStack(skip, 'the main pages look as in pictures', form => {
-  const { stack, client, sshd } = useRemoteStack(form, { workers: 2, alone: 'all jobs are in its pictures' });
+  const { stack, client, sshd } = useRemoteStack(form, {
+    workers: 2,
+    alone: 'all jobs are in its pictures',
+  });
   const database = useStackDatabase(stack);
   const browser = useChromium();
   let page: Page;

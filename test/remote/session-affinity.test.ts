@@ -17,7 +17,10 @@ import { waitFor } from '../harness/wait-for.ts';
 const SLOTS = 3;
 
 describeStack(missingPrograms('sshd'), 'the jobs of a session and its connection', form => {
-  const { client, sshd } = useRemoteStack(form, { workers: 2, env: { REMOTE_SLOTS: String(SLOTS) } });
+  const { client, sshd } = useRemoteStack(form, {
+    workers: 2,
+    env: { REMOTE_SLOTS: String(SLOTS) },
+  });
 
   const logins = () => sshd.log().split('Accepted publickey').length - 1;
   /** Started at one moment: the queue gives them to whoever asks. */

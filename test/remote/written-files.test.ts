@@ -24,7 +24,10 @@ import { useProxiedStack, useStackDatabase } from '../harness/stacks/use-stack.t
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'files written to a host', form => {
-  const { stack, sshd, client, proxy } = useProxiedStack(form, { workers: 2, alone: 'its workers are killed' });
+  const { stack, sshd, client, proxy } = useProxiedStack(form, {
+    workers: 2,
+    alone: 'its workers are killed',
+  });
   const database = useStackDatabase(stack);
   let sid: string;
   let folder: string;
