@@ -167,7 +167,7 @@ test('a database that is unreachable from the direct connection counts as down',
 test('a database that does not answer the direct connection counts as down', async () => {
   let asked = 0;
   const { url } = await serve(socket => {
-    // Of the first, which sets the connection up.
+    // Answers the first statement, which sets the connection up, and no other.
     if (++asked === 1) socket.write(answer([]));
   });
   database = openDatabase(url, { max: 1 });

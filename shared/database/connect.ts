@@ -16,7 +16,7 @@ export interface Database {
   sql: postgres.Sql;
   /** For what lasts as long as a connection. */
   direct: DirectConnection;
-  /** All but the direct connection leads to a connection pooler. */
+  /** Whether all connections but the direct one lead to a connection pooler. */
   isPooled: boolean;
   /** Rejects while it cannot be used, or takes no writes. Replaces connections that take none any more. */
   check(): Promise<void>;
@@ -34,7 +34,7 @@ export interface DatabaseOptions {
   max?: number;
   /** Connections that it uses except under load, and keeps. Default: all. */
   usual?: number;
-  /** The server ends the direct connection when it hears nothing for so long; 0: never. */
+  /** Milliseconds without a statement after which the server ends the direct connection; 0: never. */
   idleSessionMs?: number;
 }
 
@@ -144,7 +144,7 @@ export function isDatabaseDown(error: unknown): boolean {
 export const describeOutage = (error: unknown): string =>
   reasonOfOutage(error) ?? 'the database cannot be reached';
 
-/** The same, where more is known than that it cannot be reached. */
+/** Like describeOutage(); undefined where it is only known that the database cannot be reached. */
 export function reasonOfOutage(error: unknown): string | undefined {
   switch (sqlState(error)) {
     case '53100':

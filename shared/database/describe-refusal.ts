@@ -40,7 +40,7 @@ function messageOf(error: unknown): string {
   return cause instanceof Error && !('severity' in (error as Error)) ? messageOf(cause) : message;
 }
 
-/** The same where the server is too old. */
+/** Like describeRefusal(), for a server that is too old; undefined for others. */
 export function describeVersion(
   major: number,
   url: string,

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { clientOf, finderOf } from './primary.ts';
 import { CONNECT_TIMEOUT_MS, socketErrors } from './socket.ts';
 
-/** A connection is asked so often whether it lives, and ended when it does not answer for so long. */
+/** How often a connection is pinged, and how long it may take to answer before it is ended. */
 const PING_MS = 5_000;
 const RECONNECT_MS = 250;
 
@@ -21,9 +21,9 @@ export class DirectConnection {
   /** What the present connection listens to. */
   #channels = new Set<string>();
   #client: Promise<pg.Client> | undefined;
-  /** The one that #client is, or will be. */
+  /** The client that #client resolves, or will resolve, to. */
   #present: pg.Client | undefined;
-  /** What those broke with: of the statements that waited behind it the driver says only that the client was closed. */
+  /** The error that broke a client: for statements that waited behind it the driver only says that the client was closed. */
   readonly #faults = new WeakMap<pg.Client, unknown>();
   #sent: Promise<unknown> = Promise.resolve();
   #wasOpen = false;
@@ -31,7 +31,7 @@ export class DirectConnection {
   #reconnect: NodeJS.Timeout | undefined;
   #ping: NodeJS.Timeout | undefined;
 
-  /** The server ends the connection when it hears nothing for `idleSessionMs`; 0: never. */
+  /** After `idleSessionMs` without a statement the server ends the connection; 0: never. */
   constructor(url: string, { idleSessionMs = 0 }: { idleSessionMs?: number } = {}) {
     this.#url = url;
     this.#options = {
@@ -50,7 +50,7 @@ export class DirectConnection {
     return this.#send<Row>(client, text, values);
   }
 
-  /** The same over a connection of its own. */
+  /** Like query(), over a connection of its own. */
   async queryAnew<Row>(text: string): Promise<Row[]> {
     const other = new DirectConnection(this.#url);
     try {
@@ -140,7 +140,7 @@ export class DirectConnection {
     return client;
   }
 
-  /** One statement after another, as the driver wants it. */
+  /** Sends one statement after another, as the driver requires. */
   #send<Row>(client: pg.Client, text: string, values: unknown[] = []): Promise<Row[]> {
     const sent = this.#sent.then(() => this.#sendNow<Row>(client, text, values));
     this.#sent = sent.catch(() => {});

@@ -29,8 +29,8 @@ interface Definition {
   means: string;
   queue: QueueName;
   /**
-   * As it is stored: shapes alone. What is stored was accepted, by the rules of its day, and is read for as long as its row is
-   * there, so that a shape may be widened and never narrowed.
+   * As it is stored: shapes alone. A stored payload was accepted by the rules of its day, and is read as long as its row
+   * exists, so a shape may be widened and never narrowed.
    */
   payload: z.ZodObject;
   /** Rules for what is sent today, by members of the payload: see requestSchema(). They may change with any release. */
@@ -40,7 +40,7 @@ interface Definition {
    * that older workers refuse or misread. A job waits for a worker that supports its version.
    */
   version?: number;
-  /** The lowest version that a payload needs, where older workers support most payloads: the previous release does these, too. */
+  /** The lowest version that a payload needs, so that workers of the previous release do most jobs of the kind, too. */
   versionOf?(payload: unknown): number;
   result: z.ZodObject;
   /**
@@ -48,7 +48,7 @@ interface Definition {
    * first. The workers of its queue open credentials.
    */
   session?: 'uses' | 'opens';
-  /** The row below which it works besides: the job is cancelled when that is deleted. */
+  /** The row, besides a session, that the job belongs to: deleting the row cancels the job. */
   parent?: 'project' | 'model' | 'upload';
   /** Bytes that it writes to stdout and stderr: kept, or streamed to the client that waits and removed after an hour. */
   output?: 'kept' | 'streamed';
@@ -56,13 +56,15 @@ interface Definition {
   objects?: string;
   /** The job is cancelled when the client that waits for it disconnects. */
   endsWithClient?: boolean;
-  /** It changes a file of the host, which may be another one after its end: it is never done again then. */
+  /** It changes a file of the host. After its end others may change that file, so the job is never done again. */
   changesFile?: boolean;
-  /** Its handler says whether it runs: a claimed job may wait elsewhere, as a batch job. */
+  /** Its handler says whether it runs: a claimed job may wait elsewhere, such as a batch job. */
   ownState?: boolean;
-  /** What is on the host that the service removes after the job's end: a run of the agent, or submissions to a batch system. */
+  /** What the job leaves on the host, to be removed after its end: a run of the agent, or submissions to a batch system. */
   leaves?: 'run' | 'submission';
-  /** Its run is its user's own work: never done again, and after `outcome_unknown` it may keep running, as its user was told. */
+  /**
+   * Its run is the user's own work: it is never repeated, and after `outcome_unknown` may keep running, as the user was told.
+   */
   runsOnce?: boolean;
   /** It may wait for long, in a batch system, for its host or for room on the disk: a cancel makes it due at once. */
   waits?: boolean;
@@ -184,7 +186,7 @@ export const JOBS = {
           suffix: z.number().int().optional(),
         })
         .optional(),
-      /** The tag of the state that the range is meant for; of another one all is read. */
+      /** The tag of the state that the range is meant for; in another state all is read. */
       ifRange: z.string().optional(),
     }),
     result: z.object({ bytes: z.number().int() }),
@@ -250,13 +252,13 @@ export const JOBS = {
     version: 3,
     payload: z.object({ upload: z.string() }),
     result: z.object({
-      /** The first 1,000. */
+      /** The first 1,000 artifacts. */
       artifacts: z.array(
         z
           .object({ aid: z.string(), kind: z.enum(ARTIFACT_KINDS), size: z.number().int() })
           .meta({ id: 'ParsedArtifact' }),
       ),
-      /** Of all artifacts. */
+      /** The number of all artifacts. */
       count: z.number().int(),
       /** What was sent. */
       files: z.array(

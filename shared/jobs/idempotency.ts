@@ -11,7 +11,7 @@ export interface IdempotencyKey {
   key: string;
   /** Keyed HMAC of the request's body. */
   body: string;
-  /** The same under SECRET_KEY_BEFORE, for what was stored under it. */
+  /** Like `body`, with SECRET_KEY_BEFORE: for keys that were stored under it. */
   bodyBefore?: string;
 }
 
@@ -24,16 +24,16 @@ const hasOutput = sql`not (${jobs.outputStreamed} and coalesce(${jobs.finished} 
  */
 const wasAbandoned = sql<boolean>`(${inArray(jobs.kind, JOB_KINDS.filter(isAwaitedKind))} and (${jobs.cancelRequested} is not null or ${jobs.state} = 'cancelled') and ${jobs.userCancelled} is not true and ${jobs.state} <> 'succeeded')`;
 
-/** What became of the request that had this key before. */
+/** What became of the earlier request with this key. */
 interface EarlierRequest {
-  /** Its job, which answers the repeat as well. */
+  /** The request's job, which answers the repeat as well. */
   job?: JobSummary;
-  /** Its client left. From then on its job may have changed a file of the host, which a repeat may find changed. */
+  /** Set where its client left: from then on its job may have changed a file of the host, which a repeat may find changed. */
   runAt?: Date;
 }
 
 /**
- * What the request came to that had this key within the last 24 h. Locks the key until the transaction ends: of two
+ * What became of the earlier request with this key, within the last 24 h. Locks the key until the transaction ends: of two
  * requests with one key the second waits, and finds the job of the first.
  */
 export async function findEarlierRequest(

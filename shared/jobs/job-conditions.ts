@@ -12,8 +12,8 @@ import { sql } from 'drizzle-orm';
  */
 const NOT_ENDED = 'num_nonnulls(finished) = 0';
 /**
- * Of an owner, or of everybody: the index is jobs_open. The planner cannot prove this from NOT_ENDED, so it does not take
- * that index where rows are named by their ids.
+ * For all open jobs of an owner, or of everybody: the index is jobs_open. The planner cannot prove this from NOT_ENDED, so it
+ * does not take that index where rows are named by their ids.
  */
 export const IS_OPEN = 'num_nulls(finished) = 1';
 /** Waits to be dispatched, now or when its `not_before` comes. The index is jobs_waiting_by_owner. */
@@ -39,12 +39,12 @@ const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
  */
 const HAS_ENDED = 'num_nonnulls(finished) = 1';
 
-/** No worker supported it when that was last looked at: nothing else lets a job wait for so long. See park-unsupported.ts. */
+/** At the last check no worker supported it: nothing else lets a job wait for so long. See park-unsupported.ts. */
 const IS_PARKED = `not_before > now() + interval '5 minutes' and not_before <= now() + interval '1 hour'`;
 
 /**
- * Beyond any pause, that of park-unsupported.ts being the longest: the clock was set back since. Somebody may hold a job for
- * good.
+ * Waits longer than the longest pause, that of park-unsupported.ts: the clock was set back since. 'infinity' is left out:
+ * somebody may hold a job for good.
  */
 const IS_PAUSED_TOO_FAR = `not_before > now() + interval '61 minutes' and not_before < 'infinity'`;
 
@@ -61,6 +61,6 @@ export const isPausedTooFar = sql.raw(IS_PAUSED_TOO_FAR);
 /** How long an ended session keeps its sealed credential, with which its runs and batch jobs are removed from their host. */
 export const CLEAN_UP = sql.raw(`interval '10 minutes'`);
 
-/** In statements that name no table; see catalog.ts for lists of kinds. */
+/** For statements that name no table; see catalog.ts for lists of kinds. */
 export const kindIsOneOf = (kinds: readonly string[]) =>
   sql.raw(`kind in (${kinds.map(kind => `'${kind}'`).join(', ')})`);

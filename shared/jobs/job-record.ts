@@ -46,7 +46,7 @@ export const jobRecord = z
       .string()
       .nullable()
       .describe('Of the request that started it, as in the log and the audit.'),
-    /** Of a batch job, once it was submitted. */
+    /** Null until a batch job is submitted, and for other jobs. */
     batch: batchRecord.nullable(),
   })
   .meta({ id: 'Job' });
@@ -77,10 +77,10 @@ export const toJobRecord = (row: JobSummary): z.output<typeof jobRecord> => ({
   batch: publicBatch(row),
 });
 
-/** Where nothing else happens to a job, why. */
+/** What the job does or waits for, if that is known; null once it has ended. */
 export function messageOf(row: JobSummary): string | null {
   const { message, unreachableSince, finished, state, batch } = row;
-  // The last step of what has ended is nothing that it does.
+  // The message of an ended job is about its last step, which is over.
   if (finished) return null;
   if (unreachableSince) return 'waiting: there is no connection to the host';
   if (message !== null || !batch) return message;
@@ -95,7 +95,7 @@ function wordsOf({ engine, id, state, reason }: NonNullable<JobRow['batch']>): s
   return id === null || words === '' ? null : `job ${id} of ${engine}: ${words}`;
 }
 
-/** The last words of the batch system are not true any more where the job ended before it said so. */
+/** Leaves out the batch system's last words where the job ended before they told the end: they are outdated. */
 function publicBatch({ batch, finished }: JobSummary): z.output<typeof batchRecord> | null {
   if (!batch) return null;
   const isOpenThere = batch.phase !== 'ended' && batch.phase !== 'stopped';

@@ -4,7 +4,7 @@ import { chunks, type StoredTimes, segments } from '../database/schema.ts';
 import { type OutputStream, streamNumber } from './output.ts';
 
 interface OutputTime {
-  /** Of the first byte that was stored in this second. */
+  /** The offset of the first byte that was stored in this second. */
   offset: number;
   time: Date;
 }

@@ -4,7 +4,7 @@ import { findDefinition } from './catalog.ts';
 
 /**
  * What a job's row says of its effect on a host. Each kind of effect uses these columns in its own way; only this file writes
- * and reads the differences. `runAt` alone says for all that the host may have been asked.
+ * and reads the differences. For all kinds `runAt` says that the host may have been asked.
  */
 type Intent = Pick<JobRow, 'runAt' | 'runPlace' | 'runRemoved'>;
 
@@ -23,7 +23,7 @@ export const effectIntended = () => ({ runAt: new Date(), runRemoved: true });
 /** The host was not asked after all. */
 export const intentWithdrawn = { runAt: null, runRemoved: false };
 
-/** Since when an abandoned job of the same request may have had the effect of a new one; undefined where it has not. */
+/** For a repeat: since when the abandoned job of the same request may have had the effect; undefined where it had none. */
 export const effectRepeated = (since: Date | undefined) => ({
   runAt: since,
   runRemoved: since !== undefined,
@@ -50,7 +50,9 @@ export const mayRunOnHost = ({ kind, ...intent }: Intent & Pick<JobRow, 'kind'>)
 export const mayBeLeft = ({ runAt, runRemoved }: Pick<Intent, 'runAt' | 'runRemoved'>): boolean =>
   runAt !== null && !runRemoved;
 
-/** The same, in statements that name other tables too. In the words of LEAVES_UNREMOVED: a parameter would hide its index. */
+/**
+ * Like mayBeLeft(), for statements that name other tables too. Worded as LEAVES_UNREMOVED: a parameter would hide its index.
+ */
 export const rowLeavesUnremoved = sql`${jobs.runAt} is not null and not ${jobs.runRemoved}`;
 
 /** Whether the run was requested on another boot of the host, or with another folder of fences. */
@@ -76,6 +78,6 @@ export const isPlainExec = (row: Intent): boolean => whatWasLost(row) === 'plain
 /** The directory of a batch job's present submission, from its row; or the column. */
 export const submissionDirectory = <T>({ runPlace }: { runPlace: T }): T => runPlace;
 
-/** Not as a repeat, which has the time of the request before it. */
+/** Whether the job itself set `runAt`: a repeat has the time of the request before it. */
 export const isOwnIntent = ({ runAt, created }: Pick<JobRow, 'runAt' | 'created'>): boolean =>
   runAt !== null && runAt >= created;

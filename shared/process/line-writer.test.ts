@@ -16,7 +16,7 @@ test('a pipe that nobody reads holds up nothing, and its lines come when it is r
   const writer = new LineWriter(writing);
   const line = (n: number) => `${n} ${'x'.repeat(8_000)}\n`;
   const taken = Array.from({ length: 500 }, (_, n) => writer.write(line(n)));
-  // Of 4 MB those that the pipe and a MiB hold.
+  // The pipe and a MiB of memory take only a part of the 4 MB.
   const count = taken.indexOf(false);
   expect(count).toBeGreaterThan(130);
   expect(taken.slice(count)).toEqual(taken.slice(count).map(() => false));
@@ -75,7 +75,7 @@ test('at the end what waits for a reader is counted', async () => {
   const held = openSync(pipe, 'r+');
   const writer = new LineWriter(held);
   for (let n = 0; n < 20; n++) expect(writer.write('x'.repeat(8_000))).toBe(true);
-  // The pipe holds eight, and a part of one.
+  // The pipe holds eight lines, and a part of one.
   expect(await writer.end(0)).toBe(12);
   readSync(held, Buffer.alloc(32 << 10));
   readSync(held, Buffer.alloc(32 << 10));

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Bytes of lines that are kept while nobody reads the pipe. */
 const MAX_KEPT = 1 << 20;
 const RETRY_MS = 100;
-/** A pipe takes so many bytes whole or not at all (PIPE_BUF of Linux). */
+/** A pipe takes up to so many bytes whole or not at all (PIPE_BUF of Linux). */
 const WHOLE_BYTES = 4_096;
 const LOG_FD = 2;
 
@@ -14,7 +14,7 @@ const LOG_FD = 2;
  */
 export class LineWriter {
   readonly #fd: number;
-  /** Where a line goes that a pipe may take in part. */
+  /** The descriptor for lines that a pipe may take in part. */
   readonly #longFd: number;
   readonly #kept: Buffer[] = [];
   #bytes = 0;
@@ -24,7 +24,8 @@ export class LineWriter {
 
   constructor(fd: number) {
     this.#fd = withoutWaiting(fd);
-    // The log would go on in the middle of it. The log waits for the reader of this pipe, and so may a line.
+    // Where the log shares the pipe, it would go on in the middle of a long line. The log waits for the reader of this pipe, so
+    // a line may wait as well.
     this.#longFd = isOneFile(fd, LOG_FD) ? fd : this.#fd;
   }
 
@@ -43,7 +44,7 @@ export class LineWriter {
     return false;
   }
 
-  /** Waits so long for a reader of the lines that wait; the number of those that are lost. */
+  /** Waits up to `ms` for a reader of the lines that wait; returns how many are lost. */
   async end(ms: number): Promise<number> {
     const until = performance.now() + ms;
     while (this.#flush() && this.#kept.length > 0 && performance.now() < until)
@@ -85,7 +86,7 @@ function isOneFile(fd: number, other: number): boolean {
   }
 }
 
-/** The same pipe, opened so that a write does not wait; others that write to it are not concerned. */
+/** Opens the same pipe again so that a write does not wait; others that write to it still do. */
 function withoutWaiting(fd: number): number {
   try {
     if (!fstatSync(fd).isFIFO()) return fd;

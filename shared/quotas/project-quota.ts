@@ -6,7 +6,7 @@ import { WindlassError } from '../errors/errors.ts';
 /** Bytes that are about to be stored in a project. */
 interface QuotaCharge {
   project: string;
-  /** Bytes more than before. */
+  /** Bytes that the project stores more than before. */
   added: number;
   /** LIMIT_PROJECT_BYTES. */
   limit: number;
@@ -24,8 +24,8 @@ export async function assertProjectQuota(
 }
 
 /**
- * The same check in the transaction of the write: of two concurrent writers the second counts the bytes of the first.
- * Every write that adds bytes to a project must call it, even without a limit, and after taking all locks but those of
+ * Like assertProjectQuota(), in the transaction of the write: of two concurrent writers the second counts the bytes of the
+ * first. Every write that adds bytes to a project must call it, even without a limit, and after taking all locks but those of
  * jobs.
  */
 export async function chargeProjectQuota(

@@ -7,9 +7,9 @@ import { assertUserStorage, chargeUserStorage } from './user-storage.ts';
 interface StorageCharge {
   project: string;
   user: string;
-  /** Bytes more than before, in the project. */
+  /** Bytes that the project stores more than before. */
   added: number;
-  /** Bytes more than before, of the user. Without it as many as `added`: see growthOf(). */
+  /** Bytes that the user stores more than before. Default: `added`. See growthOf(). */
   addedByUser?: number;
   limits: StorageLimits;
 }
@@ -25,7 +25,7 @@ export interface Stored {
 
 export type StorageGrowth = Required<Pick<StorageCharge, 'added' | 'addedByUser'>>;
 
-/** A replacement of another user's bytes adds all of it to its own user, and only the difference to the project. */
+/** Replacing another user's bytes adds all new bytes to the user who stores them, and only the difference to the project. */
 export function growthOf({ size, storedBy }: Stored, before: Stored | undefined): StorageGrowth {
   const own = before?.storedBy === storedBy ? before.size : 0;
   return { added: size - (before?.size ?? 0), addedByUser: size - own };
@@ -38,8 +38,8 @@ export async function assertStorage(db: Tx, { project, user, added, limits }: St
 }
 
 /**
- * The same check inside the transaction of the write, after its rows are written: see chargeProjectQuota(). What makes neither
- * the project nor what the user stores larger is never refused.
+ * Like assertStorage(), inside the transaction of the write, after its rows are written: see chargeProjectQuota(). What makes
+ * neither the project nor what the user stores larger is never refused.
  */
 export async function chargeStorage(tx: Tx, charge: StorageCharge) {
   const { project, user, added, addedByUser = added, limits } = charge;

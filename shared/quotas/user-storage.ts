@@ -37,8 +37,8 @@ export async function assertUserStorage(db: Tx, { user, added, limit }: UserChar
 }
 
 /**
- * The same check in the transaction of the write: of two concurrent writers the second counts the bytes of the first.
- * Rows that this transaction has written count already. Call it last, as chargeProjectQuota().
+ * Like assertUserStorage(), in the transaction of the write: of two concurrent writers the second counts the bytes of the
+ * first. Rows that this transaction has written count already. Call it last, like chargeProjectQuota().
  */
 export async function chargeUserStorage(tx: Tx, charge: UserCharge): Promise<void> {
   if (charge.limit === 0) return;

@@ -47,7 +47,7 @@ export function keyIds(privateKeys: string | undefined): string[] | null {
   return privateKeys?.split(',').map(key => parseKey(key, 'SEAL_PRIVATE_KEYS').id) ?? null;
 }
 
-/** SEAL_PUBLIC_KEY of the first of private keys. */
+/** The SEAL_PUBLIC_KEY of the first private key. */
 export function publicKeyOf(privateKeys: string): string {
   const [first = ''] = privateKeys.split(',');
   const { id, bytes } = parseKey(first, 'SEAL_PRIVATE_KEYS');
@@ -70,8 +70,7 @@ export interface SealContext {
 }
 
 /**
- * The same for the variables of a session's commands, so that these do not open as a credential, nor a credential as
- * these.
+ * What the sealed variables of a session's commands belong to: they do not open as a credential, nor a credential as variables.
  */
 export type EnvContext = SealContext & { of: 'env' };
 
@@ -83,7 +82,7 @@ interface WebhookContext {
 
 /** What is sealed. */
 export interface Sealed<T> {
-  /** The only one that a credential may be sent to, as destinationDigest() has it. */
+  /** The only destination that a credential may be sent to, as destinationDigest() has it. */
   destination: string;
   secret: T;
 }
@@ -184,7 +183,7 @@ export interface Credential {
   privateKey?: string;
   /** The line of an OpenSSH certificate of the private key. */
   certificate?: string;
-  /** For the jump host of the host that this is for; absent: the same. */
+  /** The credential for the jump host; absent: this one. */
   jump?: JumpCredential;
 }
 

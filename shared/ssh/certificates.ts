@@ -12,7 +12,7 @@ export interface SshCertificate {
   keyId: string;
   /** User or host names; none: any. */
   principals: string[];
-  /** Seconds since 1970; `validBefore` is no part of it. */
+  /** In seconds since 1970. The certificate is no longer valid at `validBefore` itself. */
   validAfter: bigint;
   validBefore: bigint;
   /** The authority's public key in wire format, what it signed, and its signature. */
@@ -24,7 +24,7 @@ export interface SshCertificate {
 }
 
 const SUFFIX = '-cert-v01@openssh.com';
-/** How many strings a key has in wire format behind its type. */
+/** The number of strings that follow a key's type in wire format. */
 const KEY_FIELDS: Record<string, number> = {
   'ssh-ed25519': 1,
   'ssh-rsa': 2,
@@ -32,18 +32,18 @@ const KEY_FIELDS: Record<string, number> = {
   'ecdsa-sha2-nistp384': 2,
   'ecdsa-sha2-nistp521': 2,
 };
-/** Of the keys that may be certified, and may certify. */
+/** The types of keys that may be certified, and may certify. */
 export const KEY_TYPES = Object.keys(KEY_FIELDS);
 const KINDS: Record<number, SshCertificate['kind']> = { 1: 'user', 2: 'host' };
 
-/** Reads a line such as `ssh-ed25519-cert-v01@openssh.com AAAA… comment`; undefined where it is none. Verifies no signature. */
+/** Reads a line such as `ssh-ed25519-cert-v01@openssh.com AAAA… comment`; undefined for others. Verifies no signature. */
 export function parseCertificate(line: string): SshCertificate | undefined {
   const [type, encoded = ''] = line.trim().split(/\s+/);
   const certificate = parseCertificateBlob(Buffer.from(encoded, 'base64'));
   return certificate && `${certificate.keyType}${SUFFIX}` === type ? certificate : undefined;
 }
 
-/** Reads a certificate in wire format; undefined where it is none. */
+/** Reads a certificate in wire format; undefined for other bytes. */
 export function parseCertificateBlob(blob: Buffer): SshCertificate | undefined {
   try {
     return read(blob);

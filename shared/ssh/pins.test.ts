@@ -6,12 +6,12 @@ import { authoritiesFor, isFor, keyLineIn, ownKeys, readPin } from './pins.ts';
 import { wireString } from './wire.ts';
 
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl';
-/** Of 31 bytes, and of a point that is not on its curve. */
+/** A key of 31 bytes, and one whose point is not on its curve. */
 const SHORT = `ssh-ed25519 ${Buffer.concat(['ssh-ed25519', Buffer.alloc(31, 1)].map(wireString)).toString('base64')}`;
 const OFF_CURVE = `ecdsa-sha2-nistp256 ${Buffer.concat(
   ['ecdsa-sha2-nistp256', 'nistp256', Buffer.alloc(65, 4)].map(wireString),
 ).toString('base64')}`;
-/** With an empty exponent. */
+/** A key with an empty exponent. */
 const NO_EXPONENT = `ssh-rsa ${Buffer.concat(['ssh-rsa', '', Buffer.alloc(256, 1)].map(wireString)).toString('base64')}`;
 const SMALL = rsaLine(1_024);
 const AUTHORITY = `@cert-authority *.example.org ${KEY}`;

@@ -1,10 +1,12 @@
 import { unavailable, WindlassError } from '../errors/errors.ts';
 import { isDiskFull } from '../process/disk-errors.ts';
 
-/** The folder is read-only, of another user or immutable, its disk is broken, or its share is lost. An operator can mend each. */
+/**
+ * The folder is read-only, immutable or another user's, its disk is broken, or its share is lost: an operator can mend each.
+ */
 const UNUSABLE = ['EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENOTCONN'];
 
-/** The process may not do it to this file or folder. */
+/** Whether the process lacks the rights to the file or folder. */
 export const isRefused = (error: unknown): boolean =>
   ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
 
@@ -20,7 +22,7 @@ export function translateFileError(error: unknown): unknown {
   return code !== undefined && UNUSABLE.includes(code) ? folderUnusable(code, error) : error;
 }
 
-/** The same for check(), to which every fault says that the store cannot be used. */
+/** Like translateFileError(), for check(): every fault means that the store cannot be used. */
 export function translateCheckError(error: unknown): unknown {
   return folderUnusable((error as NodeJS.ErrnoException).code ?? 'unknown', error);
 }

@@ -11,14 +11,14 @@ interface Entry {
 }
 
 /**
- * Files that are read in pieces, one soon after the other, such as a video that plays, stay open in between. Only for
- * files that never change; `nlink` is 0 of one that was removed.
+ * Files that are read in pieces, one soon after the other, such as a video that plays, stay open in between. Only for files
+ * that never change; the `nlink` of a removed file is 0.
  */
 export class OpenFiles {
   readonly #entries = new Map<string, Entry>();
   #idle = 0;
 
-  /** Lends the file to the work. */
+  /** Calls `work` with the file, which stays open until `work` is done. */
   use<T>(
     name: string,
     open: () => Promise<FileHandle>,
@@ -27,7 +27,7 @@ export class OpenFiles {
     return this.#lend(name, this.#entries.get(name) ?? this.#open(name, open), work);
   }
 
-  /** The same where it is open; undefined where it is not. */
+  /** Like use(), where the file is open; undefined where it is not. */
   async useOpen<T>(name: string, work: (file: FileHandle) => Promise<T>): Promise<T | undefined> {
     const entry = this.#entries.get(name);
     return entry && this.#lend(name, entry, work);

@@ -95,7 +95,7 @@ export function translateS3Error(error: unknown, status?: number): unknown {
   return error;
 }
 
-/** The same for check(), which has to say in one line why the store cannot be used. */
+/** Like translateS3Error(), for check(), which has to say in one line why the store cannot be used. */
 export function translateCheckError(error: unknown, status?: number): unknown {
   const explained = translateS3Error(error, status);
   if (explained instanceof WindlassError && explained.code === 'unavailable') return explained;
@@ -119,7 +119,7 @@ function isUnreachable(error: unknown): boolean {
   return error instanceof StallTimeout || (code !== undefined && UNREACHABLE.includes(code));
 }
 
-/** The server answers, and cannot serve the request now. */
+/** Whether the server answers, but cannot serve the request now. */
 function isServerError(status: number | undefined): boolean {
   return status !== undefined && (status >= 500 || status === 408 || status === 429);
 }

@@ -6,7 +6,7 @@ import { StallTimeout } from './s3-errors.ts';
 export interface S3Options {
   /** `http://host:port` or `https://…`. */
   endpoint: string;
-  /** The same server, as clients reach it. */
+  /** Where clients reach the same server. */
   publicEndpoint?: string;
   region: string;
   bucket: string;
@@ -44,7 +44,7 @@ export class S3Connections {
   }
 }
 
-/** For a client of the minio package. */
+/** The options of the server for a client of the minio package. */
 function serverOf({ endpoint, region, accessKey, secretKey }: S3Options) {
   const { protocol, hostname, port } = new URL(endpoint);
   return {

@@ -25,8 +25,8 @@ import type { BatchState } from '../../jobs/payloads/batch.ts';
 import { bytea, count, texts, time } from './columns.ts';
 
 /**
- * When bytes were stored: of each second, and after each write of the other stream, the first, as [ms since 1970, offset
- * in the stream, place in the order of both streams], in their order. 0.1.0 knew no place.
+ * When bytes were stored: an entry for the first byte of each second, and for the first after each write of the other stream,
+ * as [ms since 1970, offset in the stream, place in the order of both streams], in order. Entries of 0.1.0 have no place.
  */
 export type StoredTimes = [ms: number, offset: number, seq?: number][];
 
@@ -43,7 +43,7 @@ export const jobs = pgTable(
     host: text(),
     /** See labels.ts; null in rows of 0.1.0. */
     label: text(),
-    /** The client's own. */
+    /** The name that the client gave it. */
     name: text(),
     /** The resources that the job belongs to; it is cancelled when one of them is deleted. */
     project: text(),
@@ -52,9 +52,9 @@ export const jobs = pgTable(
     /** X-Request-Id of the request that started the job, for the logs. */
     requestId: text(),
     payload: jsonb().$type<unknown>().notNull(),
-    /** The catalog's, when the job was started: see payload-versions.ts. */
+    /** The version in the catalog when the job was started: see payload-versions.ts. */
     payloadVersion: smallint().notNull().default(1),
-    /** What it counts for its user: see payload-bytes.ts. Null where it is small. */
+    /** The bytes that the payload counts for its user: see payload-bytes.ts. Null where they are few. */
     payloadBytes: integer(),
     state: text().$type<JobState>().notNull().default('queued'),
     progress: real(),
@@ -80,7 +80,7 @@ export const jobs = pgTable(
     /** Leases lost in a row without progress in between. */
     consecutiveLosses: smallint().notNull().default(0),
     cancelRequested: time(),
-    /** Somebody asked for it, rather than that the client of a request left: a repeat of that does not start it again. */
+    /** Whether a user cancelled it. Otherwise the client of its request left, and a repeat of that request starts it again. */
     userCancelled: boolean(),
 
     /** Bytes stored so far. */
@@ -88,26 +88,29 @@ export const jobs = pgTable(
     stderrBytes: count(),
     /** The output was streamed to a client while it came: it is removed an hour after the job's end. */
     outputStreamed: boolean().notNull().default(false),
-    /** The last sign of life of who waits for such output: see reader-signs.ts. Null in rows of older releases. */
+    /**
+     * The last sign of life of the client that waits for streamed output: see reader-signs.ts. Null in rows of older releases.
+     */
     readerSeen: time(),
 
     /**
-     * Committed before the host is first asked to run the command, to make the directory of a batch job or to change a file.
-     * A repeat of an abandoned request has the time of that. These columns: see run-intent.ts.
+     * When the host was first asked to run the command, to make the directory of a batch job or to change a file; committed
+     * before it is asked. The repeat of an abandoned request takes the time of that request. See run-intent.ts, also for the
+     * next columns.
      */
     runAt: time(),
     /**
-     * Of a run of the agent, the host's boot and folder of fences; of a batch job, the directory of its present submission, once
-     * it is made. Null of a command without an agent, and of a change of a file.
+     * For a run of the agent, the host's boot and folder of fences; for a batch job, the directory of its present submission,
+     * once made. Null for a command without an agent, and for a change of a file.
      */
     runPlace: text(),
-    /** Of a batch job, from its first submission on. */
+    /** Set for a batch job, from its first submission on. */
     batch: jsonb().$type<BatchState>(),
     /** Since when the host has been unreachable, for a job that yielded its slot meanwhile. */
     unreachableSince: time(),
     /**
-     * The run's files were removed from the host. True from `runAt` on of what has none: a command without an agent, a change of
-     * a file. True as well of a run whose end a failover lost, so that nobody requests it again.
+     * Whether the run's files were removed from the host. True from `runAt` on where there are none: for a command without an
+     * agent, and a change of a file. Also true for a run whose end a failover lost, so that nobody requests it again.
      */
     runRemoved: boolean().notNull().default(false),
   },
@@ -141,7 +144,9 @@ export const jobs = pgTable(
 
 export type JobRow = typeof jobs.$inferSelect;
 
-/** What a job's row does not keep: a trigger writes it down in the transaction of the change. See job-history.ts of the API. */
+/**
+ * The changes of a job that its row does not keep: a trigger writes them in the transaction of the change. See job-history.ts.
+ */
 export const jobHistory = pgTable(
   'job_history',
   {
@@ -157,8 +162,8 @@ export const jobHistory = pgTable(
 );
 
 /**
- * Frames of a video whose work looked for them: those that a pattern matched, and those left out. Written once, so that
- * every attempt, and a host that encodes meanwhile, makes the same video.
+ * The frames of a video that were found by a pattern: those that it matched, and those left out. Written once, so that every
+ * attempt, and a host that encodes meanwhile, makes the same video.
  */
 export const videoFrames = pgTable('video_frames', {
   job: text()
@@ -183,11 +188,11 @@ export const videoSegments = pgTable(
     attempt: text().notNull(),
     start: integer().notNull(),
     until: integer().notNull(),
-    /** Up to here its worker may read frames without asking again: nothing before it is taken away. */
+    /** Frames before this one are never taken away from its worker, which may read them without asking again. */
     sure: integer().notNull(),
-    /** How many are encoded. */
+    /** The number of encoded frames. */
     done: integer().notNull().default(0),
-    /** Of who encodes it; null where a worker gave it back. */
+    /** The token of its encoder; null where a worker gave it back. */
     token: text(),
     worker: text(),
     began: time().notNull().defaultNow(),
@@ -196,7 +201,7 @@ export const videoSegments = pgTable(
     finished: time(),
     /** The encoded segment; null where the worker of the job itself has it. */
     object: text(),
-    /** A worker that helped failed at it: the worker of the job itself encodes it, and fails where it must. */
+    /** Whether a helping worker failed at it: then the job's own worker encodes it, and fails where it must. */
     refused: boolean().notNull().default(false),
     /** Segments that different programs encode may not join. */
     ffmpeg: text().notNull(),
@@ -211,11 +216,11 @@ export const videoSegments = pgTable(
 export const leftoverRuns = pgTable(
   'leftover_runs',
   {
-    /** The job's. */
+    /** The id of the job. */
     id: text().primaryKey(),
     session: text(),
     runAt: time().notNull(),
-    /** Its user was told that the command may still run. */
+    /** Whether its user was told that the command may still run. */
     mayKeepRunning: boolean().notNull(),
     since: time().notNull().defaultNow(),
   },
@@ -293,11 +298,11 @@ export const workers = pgTable('workers', {
   slots: jsonb().$type<Record<string, number>>().notNull(),
   /** See payload-versions.ts. */
   supports: jsonb('understands').$type<Record<string, number>>(),
-  /** An administrator's wish: it takes no more jobs. */
+  /** Whether an administrator wants it to take no more jobs. */
   draining: boolean().notNull().default(false),
-  /** Of its program. */
+  /** The release of the worker's program. */
   release: text(),
-  /** It dispatches, and does the periodic work; null where an older release does not say. */
+  /** Whether it dispatches, and does the periodic work; null where an older release does not say. */
   upkeep: boolean(),
   /** Ids of the keys that it opens credentials with; null where it opens none. */
   sealKeys: texts(),

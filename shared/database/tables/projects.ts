@@ -78,9 +78,9 @@ export const ofModel = () =>
     .notNull()
     .references(() => models.mid, { onDelete: 'cascade' });
 
-/** Values for which alone a column of a CSV file is text. */
+/** The few values because of which a column of a CSV file is text. */
 export interface OddValues {
-  /** Of all other values. */
+  /** The type of all other values. */
   type: ColumnType;
   others: number;
   /** The row is counted from 0; the value may be cut. */
@@ -97,20 +97,20 @@ export interface ColumnStatistics {
   min: Bound;
   max: Bound;
   nulls: number;
-  /** As the file names it. */
+  /** The unit as the file names it. */
   unit?: string;
   nearly?: OddValues;
   top?: { value: string; count: number }[];
 }
 
-/** What a CSV file is like, as found or asked for. */
+/** The dialect of a CSV file, as found or asked for. */
 export interface CsvDialect {
   encoding: Encoding;
   delimiter: string;
   quote: string;
   decimal: '.' | ',';
   header: boolean;
-  /** Whether the header is one by the look of its texts alone. */
+  /** Whether the header was recognized by its texts alone. */
   headerGuessed?: boolean;
   lineBreak: 'LF' | 'CRLF' | 'CR' | 'mixed';
   comment: string | null;
@@ -120,7 +120,7 @@ export interface CsvDialect {
   nulls: string[];
 }
 
-/** Artifacts of a model: a parameter is in `value`, what has bytes in the object store. */
+/** Artifacts of a model. The value of a parameter is in `value`; the bytes of others are in the object store. */
 export const artifacts = pgTable(
   'artifacts',
   {
@@ -130,14 +130,14 @@ export const artifacts = pgTable(
     input: boolean().notNull().default(false),
     /** Bytes. */
     size: count(),
-    /** Parameters: JSON, byte for byte as sent. */
+    /** The value of a parameter: JSON, byte for byte as sent. */
     value: text(),
     object: text(),
-    /** Tables; an array is one column. */
+    /** Set for tables and arrays; an array is one column. */
     rows: bigint({ mode: 'number' }),
     columns: jsonb().$type<ColumnStatistics[]>(),
     dialect: jsonb().$type<CsvDialect>(),
-    /** The name in an upload's `aids` of the file that it was made of; null in rows of earlier releases. */
+    /** The name in the upload's `aids` of the file that it was made from; null in rows of earlier releases. */
     madeOf: text(),
     storedBy: storedBy(),
     version: integer().notNull().default(1),
@@ -191,7 +191,7 @@ export const bookmarks = pgTable(
     /** SHA-256 of the content. */
     hash: text().notNull(),
     content: text().notNull(),
-    /** Of the content, in bytes; 0 in rows of 0.1.0. */
+    /** Bytes of the content; 0 in rows of 0.1.0. */
     size: count(),
     storedBy: storedBy(),
     created: time().notNull().defaultNow(),

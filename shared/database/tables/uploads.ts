@@ -14,7 +14,7 @@ import type { JobState } from '../../jobs/job-states.ts';
 import { count, storedBy, texts, time } from './columns.ts';
 import { ofModel } from './projects.ts';
 
-/** What stays of a parse when the record of its job is removed: columns of that, `finished` in ISO 8601. */
+/** What stays of a parse when its job's record is removed: columns of the job, with `finished` in ISO 8601. */
 export interface ParseEnd {
   state: JobState;
   version: number;
@@ -28,7 +28,7 @@ export interface SkippedRows {
   errors: { file: number; row?: number; column?: string; reason: string }[];
 }
 
-/** Of an upload through tus: Upload-Length, and Upload-Metadata as it was sent. */
+/** What the client sent to begin an upload through tus: Upload-Length, and Upload-Metadata unchanged. */
 export interface TusUpload {
   length: number;
   metadata: string;
@@ -47,14 +47,14 @@ export const uploads = pgTable(
     input: boolean().notNull(),
     /** Sum of its parts' sizes. */
     bytes: count(),
-    /** Number of its parts, so that none has to count the others; parts that 0.1.0 stored are left out. */
+    /** The number of its parts, so that no new part has to count the others. Parts that 0.1.0 stored are left out. */
     parts: integer().notNull().default(0),
     /** Increments with changes of the record and its parts. */
     version: integer().notNull().default(1),
     /** Null where the parts are sent one by one. */
     tus: jsonb().$type<TusUpload>(),
     job: text(),
-    /** Set when the record of that job is removed. */
+    /** Set when the record of the parse's job is removed. */
     parseEnd: jsonb().$type<ParseEnd>(),
     /** Set with the parse's end. */
     skipped: jsonb().$type<SkippedRows>(),

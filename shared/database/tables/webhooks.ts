@@ -12,24 +12,24 @@ export const webhooks = pgTable(
     id: text().primaryKey(),
     owner: text().notNull(),
     url: text().notNull(),
-    /** Null: all. */
+    /** Null: all kinds. */
     kinds: texts(),
     states: texts<(typeof END_STATES)[number]>(),
     /** The key of the signatures, sealed for workers. */
     sealed: bytea().notNull(),
     created: time().notNull().defaultNow(),
-    /** The receiver has taken nothing since then. Null: it took the last one, or was sent none yet. */
+    /** Since when the receiver has taken nothing. Null: it took the last message, or was sent none yet. */
     failingSince: time(),
     /** What the last attempt failed with, in words. */
     problem: text(),
-    /** It is sent nothing any more. */
+    /** When it was disabled: since then it is sent nothing. */
     disabled: time(),
     /** The worker that sends its deliveries now, and until when it may: another one takes over then. */
     takenBy: text(),
     takenUntil: time(),
-    /** It is sent nothing before, because it has just failed. */
+    /** Before this time nothing is sent, because the last attempt has just failed. */
     notBefore: time(),
-    /** When a worker last had it: who waits longest is next. */
+    /** When a worker last served it: the one that waits longest is next. */
     served: time(),
   },
   table => [index('webhooks_owner').on(table.owner, table.id)],
@@ -49,11 +49,11 @@ export const webhookDeliveries = pgTable(
     lastTried: time(),
     /** When it is tried next, if it is pending. */
     due: time().notNull().defaultNow(),
-    /** Of the last answer, if there was one. */
+    /** The HTTP status of the last answer; null where there was none. */
     status: smallint(),
     /** What the last attempt failed with, in words. */
     problem: text(),
-    /** The row of the job, kept when that was removed before this was delivered. */
+    /** The row of the job, kept when that was removed before the delivery. */
     record: jsonb().$type<Record<string, unknown>>(),
   },
   table => [
