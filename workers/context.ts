@@ -47,7 +47,7 @@ export interface AttemptContext {
   progress(value: number, message?: string): void;
   /** Writes to the job's row under the lease, at once, then to `job`. For what no client sees: publishes nothing. */
   update(set: Partial<JobRow>): Promise<void>;
-  /** As update(), for what clients see. */
+  /** Like update(), for what clients see. */
   updateVisibly(set: Partial<JobRow>): Promise<void>;
   /** `write` runs in the transaction that ends the job with the failure that the handler is about to throw. */
   withFailure(write: (tx: Tx) => Promise<void>): void;
@@ -57,7 +57,7 @@ export interface AttemptContext {
 
 /** What a handler works with. */
 export interface JobContext<K extends JobKind = JobKind> extends AttemptContext {
-  /** Of the job's session. */
+  /** The id of the job's session; null for kinds without one. */
   sid: K extends KindWithSession ? string : null;
   payload: Payload<K>;
 }
@@ -65,13 +65,13 @@ export interface JobContext<K extends JobKind = JobKind> extends AttemptContext 
 export type SessionContext = JobContext<KindWithSession>;
 
 /**
- * A handler's outcome. `promote` runs in the transaction that ends the job, and returns what it adds to the result; `after` runs
- * after its commit.
+ * A handler's outcome. `promote` runs in the transaction that ends the job, and returns what it adds to the result; `after`
+ * runs after the commit.
  */
 export interface Outcome<K extends JobKind> {
   result: Result<K>;
   promote?: (tx: Tx) => Promise<void> | Promise<Partial<Result<K>>>;
-  /** Objects that it stored and nothing refers to yet: removed at once if the end is refused. */
+  /** Objects that the handler stored and nothing refers to yet: removed at once if the end is refused. */
   stored?: (string | undefined)[];
   after?: () => Promise<void>;
 }

@@ -5,15 +5,15 @@ import { DUE, hasSlot, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { isSupported, type SupportedVersions } from '../../shared/jobs/payload-versions.ts';
 
 export interface Picked extends Record<string, unknown> {
-  /** In the order of their turns, separated by commas; null: none. */
+  /** The picked jobs in the order of their turns, separated by commas; null: none. */
   ids: string | null;
-  /** The owner of the last of them. */
+  /** The owner of the last picked job. */
   last: string | null;
   /** Due jobs, the picked ones included; counts as many per owner as could be picked. */
   due: number;
   /** The number of owners of due jobs. */
   owners: number;
-  /** Some owners before whose other jobs stand some that no worker supports: see park-unsupported.ts. */
+  /** Some owners whose other jobs wait behind jobs that no worker supports: see park-unsupported.ts. */
   hidden: string[] | null;
 }
 
@@ -24,7 +24,7 @@ const MAX_HIDDEN = 10;
 /** The order of an owner's due jobs: those of hosts that are unreachable may take a turn before new ones. */
 const SORT = { released: 1, unreachableFirst: 2, fresh: 3, unreachable: 4 };
 
-/** A number, or a text, as part of the statement's own text. */
+/** A number or a text as a literal of the statement. */
 const literal = (value: string | number) =>
   sql.raw(
     typeof value === 'number'
@@ -33,12 +33,12 @@ const literal = (value: string | number) =>
   );
 
 /**
- * Selects the jobs for the free slots (decision 33). `after`: the owner of the last slot given; equal owners take turns
- * from there. `isTurnOfUnreachable`: jobs of hosts that are unreachable come before new ones.
+ * Selects the jobs for the free slots (decision 33). `after`: the owner of the last slot given; equal owners take turns from
+ * there. `isTurnOfUnreachable`: jobs of hosts that are unreachable come before new ones.
  *
- * Of each owner the first job is looked for. Before the nth of these owners in turn come n - 1 jobs of others, so that of
- * its own only the first free - n + 1 can be picked, and no more are read, by index. What a worker supports is no part of
- * that: jobs that none supports hide what is behind them until they are parked.
+ * Looks for the first job of each owner. Before the nth of these owners in turn come n - 1 jobs of others, so only the first
+ * free - n + 1 of its own jobs can be picked; no more are read, by index. Whether a worker supports them does not change that:
+ * jobs that none supports hide what is behind them until they are parked.
  *
  * Has no parameters, so that it is planned each time: a plan cached for a small table would sort all waiting jobs.
  */

@@ -140,7 +140,7 @@ describe.each(SHELLS)('runs under %s', shell => {
       killSupervisor(directory);
       await waitFor(() => supervisorOf(directory) !== first, { what: 'another supervisor' });
       if (killed) {
-        // It looks for both before it waits for a note. The output of a command that looks comes by a pipe, too: not by this one.
+        // It looks for both before it waits for a note. Commands that look write to a pipe, too, but not to this one.
         const heir = supervisorOf(directory);
         const readsNotes = () => standardInputOf(heir) === join(directory, 'note');
         await waitFor(
@@ -376,7 +376,7 @@ exec ${findProgram('dd')} "$@"
     await waitFor(() => copies().length === 2, { what: 'what copies both streams' });
     process.kill(Number.parseInt(readFileSync(join(run, 'waiter'), 'utf8'), 10), 'SIGKILL');
     await waitFor(() => copies().length === 0, { what: 'the end of both streams' });
-    // Of itself: without its children.
+    // The supervisor alone, without its children.
     const supervisor = `${supervisorOf(run)}/task/${supervisorOf(run)}`;
     const readBytes = () => Number(/^rchar: (\d+)/.exec(readProc(supervisor, 'io'))?.[1]);
     const before = readBytes();

@@ -27,7 +27,7 @@ import type { RunEvent } from './protocol/run-event.ts';
 
 const harness = useAgentHarness();
 
-/** A run that is going on until there is a file `go`. */
+/** Starts a run that goes on until there is a file `go`. */
 async function startWaiting(host: LocalExec, then = 'echo done', spoolLimitBytes = 2 ** 30) {
   const client = await harness.connect(host, { spoolLimitBytes });
   const id = harness.newName();
@@ -37,7 +37,7 @@ async function startWaiting(host: LocalExec, then = 'echo done', spoolLimitBytes
   return { client, id, events, run: runDirectory(host, id) };
 }
 
-/** The same, with nobody who follows it. */
+/** Like startWaiting(), with nobody who follows the run. */
 async function leaveWaiting(host: LocalExec, then?: string, spoolLimitBytes?: number) {
   const { client, id, run } = await startWaiting(host, then, spoolLimitBytes);
   client.close();
@@ -47,7 +47,7 @@ async function leaveWaiting(host: LocalExec, then?: string, spoolLimitBytes?: nu
 
 /** The most unacknowledged output of one run. */
 const WINDOW = 16 << 20;
-/** Reads so much of an ended run; how many bytes came. */
+/** Reads a window of an ended run's output; returns how many bytes came. */
 async function readWindow(events: AsyncIterator<RunEvent>, run: string): Promise<number> {
   let read = 0;
   while (read < WINDOW) {
@@ -62,7 +62,7 @@ async function readWindow(events: AsyncIterator<RunEvent>, run: string): Promise
 /** How long the home is unreachable, in milliseconds. */
 const OUTAGE_MS = 400;
 
-/** Until the returned function is called. */
+/** Renames the folder away until the returned function is called. */
 function takeAway(host: LocalExec, folder: string): () => void {
   const away = join(baseOf(host), 'away');
   renameSync(join(baseOf(host), folder), away);
@@ -77,7 +77,7 @@ const spooledIn = (run: string) =>
     .filter(name => name.startsWith('o.1'))
     .reduce((sum, name) => sum + statSync(join(run, name)).size, 0);
 
-/** This host's agent makes a file `held` and waits here while there is a file `hold`. */
+/** Makes this host's agent write a file `held` before the line, and wait there while there is a file `hold`. */
 function holdBefore(host: LocalExec, line: string): void {
   const { name, content: bytes } = loadAgentFile();
   const content = bytes.toString();
@@ -210,7 +210,7 @@ describe.each(SHELLS)('what cannot be reached for a moment is not missing, under
   test('a run whose output leaves while it is measured is not lost', async () => {
     const host = harness.makeHost(shell);
     const programs = harness.makePath({});
-    // What it prints where the home leaves between two segments.
+    // Prints what `wc` prints when the home leaves between two segments.
     const wc = `#!/bin/sh
 case $* in *o.1*o.1*)
   if test -e ~/leave; then

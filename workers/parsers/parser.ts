@@ -11,7 +11,7 @@ export interface MadeArtifact {
   object: string;
   /** Bytes. */
   size: number;
-  /** The number of rows of a table; of an array the number of its values, as one column. */
+  /** The number of rows of a table; for an array, which is one column, the number of its values. */
   rows?: number;
   columns?: ColumnStatistics[];
   dialect?: CsvDialect;

@@ -20,14 +20,14 @@ export const MAX_UNSIZED_BYTES = 1 << 20;
 /** Facts about "$f" in words, by the `stat` of GNU or BusyBox, or by that of BSD. */
 const stat = (gnu: string, bsd: string) =>
   `stat ${gnu} "$f" 2>/dev/null || stat ${bsd} "$f" 2>/dev/null`;
-/** The same where there is no `stat`, of the columns of `ls -din`. */
+/** Like stat(), for hosts without `stat`: these columns of `ls -din`. */
 const list = (columns: string) => `{ set -- $(ls -din "$f" 2>/dev/null); echo ${columns}; }`;
 
 /** A function of sh that prints the state of the file "$f", through links: inode, size and times, in words. */
 export const STATE = `state() { ${stat(`-L -c '%i %s %y %z'`, `-L -f '%i %z %Fm %Fc'`)}; }`;
-/** The same of what "$f" itself names, which may be a link, with its device. */
+/** Like STATE, with the device, for what "$f" itself names: it may be a link. */
 export const OWN_STATE = `state() { ${stat(`-c '%d %i %s %y %z'`, `-f '%d %i %z %Fm %Fc'`)} || ${list('$1 $6 $7 $8 $9')}; }`;
-/** Of these what stays while a file is written to. */
+/** What stays of OWN_STATE while the file is written to. */
 export const OWN_IDENTITY = `state() { ${stat(`-c '%d %i'`, `-f '%d %i'`)} || ${list('$1')}; }`;
 
 /**
@@ -90,7 +90,7 @@ export function readState(text: string): FileState | undefined {
   return size === undefined ? undefined : { inode, size: Number(size), text };
 }
 
-/** Names a state, another one after each change. */
+/** The entity tag of a state: another one after each change. */
 export const tagOf = (state: FileState | undefined): string | undefined =>
   state && createHash('sha256').update(state.text).digest('hex').slice(0, 32);
 

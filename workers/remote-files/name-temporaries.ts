@@ -12,9 +12,9 @@ interface Naming extends Pick<JobRow, 'id' | 'epoch'> {
 }
 
 /**
- * The end of the name of a try's temporary file, and those that earlier tries may have left. No two tries in a row have the
- * same: a rename over a lost connection may come late, and would publish what the next try has written so far. Nor does one
- * name tell another: who may write to the folder would have put a file or link of their own there.
+ * The end of the name of a try's temporary file, and those that earlier tries may have left. Two tries in a row have different
+ * names: a rename over a lost connection may come late, and would publish what the next try has written so far. No name reveals
+ * another: otherwise whoever may write to the folder could put a file or link of their own there.
  */
 export function nameTemporaries(
   { id, epoch, object }: Naming,
@@ -28,7 +28,7 @@ export function nameTemporaries(
   for (let n = 0; n < Math.min(tries, NAMES); n++) stale.push(name(epoch, n));
   for (let back = 1; back <= Math.min(MAX_EPOCHS, epoch - 1); back++) {
     for (let n = 0; n < NAMES; n++) stale.push(name(epoch - back, n));
-    // Of a worker of the previous release.
+    // The name that a worker of the previous release gives.
     stale.push(`${id}-${epoch - back}`);
   }
   return { temporary: name(epoch, tries % NAMES), stale };

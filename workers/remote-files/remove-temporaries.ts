@@ -3,9 +3,9 @@ import { findTarget, pathIn, remove } from './sftp-paths.ts';
 import { withSftp } from './sftp-requests.ts';
 
 interface Temporaries {
-  /** Of the file that was to be written. */
+  /** The path of the file that was to be written. */
   path: string;
-  /** What their names end with: see nameTemporaries(). */
+  /** What the names of its temporary files end with: see nameTemporaries(). */
   ends: string[];
   signal: AbortSignal;
 }

@@ -130,7 +130,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
         code: 'precondition_failed',
       });
     }
-    // Of If-Match: read before the earlier try's came.
+    // A write with If-Match whose state was read before the earlier try's file came.
     const expected = { state: '1 5 earlier', alone };
     expect(await write(path, text, { exclusive: false, expected })).toEqual({ created: false });
     writeFileSync(path, 'other');

@@ -34,7 +34,7 @@ export interface WriteFileOptions {
   mayBeNamed: boolean;
   /** Throws `precondition_failed` if the file is another one at the end. */
   expected?: Expected;
-  /** Ends the names of temporary files beside it; those of `stale` are removed. */
+  /** What the names of its temporary files end with; those of `stale` are removed. */
   temporary: string;
   stale: string[];
   /** Called before the file gets its name. */
@@ -85,7 +85,7 @@ export async function writeRemoteFile(
   }
 }
 
-/** The server may still answer others, over a channel of their own. */
+/** Whether the server was silent: it may still answer over another channel. */
 const isSilence = (error: unknown) => error instanceof WindlassError && error.code === 'time_limit';
 
 interface Written {
@@ -93,7 +93,7 @@ interface Written {
   /** What the file replaces, while it is still to get its name. */
   expected?: Expected;
   path: string;
-  /** Of realPath(). */
+  /** The path that realPath() returned. */
   real: string;
 }
 
@@ -168,8 +168,8 @@ async function explain(
 }
 
 /**
- * Over a channel of its own, for a write whose channel was closed: its job was cancelled, which waits for no hanging disk,
- * or the server was silent.
+ * Removes what a write left, over another channel: its own was closed because its job was cancelled, which waits for no hanging
+ * disk, or because the server was silent.
  */
 async function undo(
   session: RemoteSession,

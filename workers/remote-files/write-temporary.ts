@@ -7,13 +7,13 @@ import { isShorter } from './write-errors.ts';
 const PIPELINED = 64;
 
 interface TemporaryFile {
-  /** From openTemporary(), of the same path. It is closed in the end. */
+  /** From openTemporary() for the same path. It is closed in the end. */
   handle: Buffer;
   bytes: Readable;
   size: number;
-  /** Of the file that it becomes. */
+  /** The path of the file that it becomes. */
   path: string;
-  /** By default that of the file which is replaced, or the account's. */
+  /** Default: the mode of the file that is replaced, or the account's. */
   mode?: number;
   /** The file that is replaced. */
   present?: ssh2.Stats;
@@ -29,7 +29,7 @@ export async function writeTemporary(
   let failed: unknown;
   let written = 0;
   const send = (chunk: Buffer, at: number) => {
-    // ssh2 gives it a count beside the status.
+    // ssh2 passes a count besides the status.
     const one = act(done => sftp.write(handle, chunk, 0, chunk.length, at, error => done(error)))
       .catch((error: unknown) => {
         failed ??= error;
@@ -62,7 +62,10 @@ export async function writeTemporary(
 const RIGHTS_OF_OWNER = 0o4000;
 const RIGHTS_OF_GROUP = 0o2070;
 
-/** Gives the temporary file the group of the one it replaces. The mode of that, without what was not for others. */
+/**
+ * Gives the temporary file the group of the file that it replaces. Returns that file's mode, without rights that would go to
+ * another owner or group.
+ */
 async function keepGroup(
   { sftp, request, act }: Sftp,
   { handle, present }: { handle: Buffer; present: ssh2.Stats },

@@ -44,7 +44,7 @@ export interface RunState {
   isLimited: boolean;
   /** Whether this is the host, on the boot, that was asked first: if it has no record, the run never started. */
   isSamePlace: boolean;
-  /** And it may be requested there again. */
+  /** Whether the run may also be requested there again. */
   mayRepeat: boolean;
   /** The stop request over this connection. */
   stop: 'none' | 'sent' | 'answered';
@@ -110,7 +110,7 @@ const unwantedBut = (
 const unrecorded = (state: RunState): RunOutcome =>
   unwantedBut(state, state.isSamePlace ? undefined : 'unseen');
 
-/** The same if this host guarantees that it never ran nor will. */
+/** Like unrecorded(); `hasNeverRun` where this host guarantees that the run never started nor will. */
 const neverRun = (state: RunState): RunOutcome => {
   const outcome = unrecorded(state);
   const isSure = outcome.type === 'limit' && state.mayRepeat;

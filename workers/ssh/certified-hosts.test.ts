@@ -47,7 +47,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     directory.remove();
   });
 
-  /** A port whose connections lead to the one that is named for each. */
+  /** A port that forwards each connection to the port that `next` returns. */
   async function relay(next: () => number): Promise<number> {
     const server = createServer(socket => {
       const to = connectTcp(next(), '127.0.0.1').on('error', () => {});
@@ -76,7 +76,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     client.end();
     await closed;
   };
-  /** The whole of what its user is told. */
+  /** The whole message that the user gets. */
   const refused = async (keys: string[], more: Partial<Target> = {}) => {
     const error = await logIn(keys, more).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'host_key_changed', retryable: false });
@@ -151,7 +151,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     let turn = 0;
     const port = await relay(() => ports[turn++ % 2] ?? 0);
     const seen = new SeenCertificates();
-    // Their accounts have other keys: the host that is met refuses one of them, once its key is verified.
+    // The accounts have different keys: the host that answers refuses one of them, after its own key was verified.
     for (const { username, privateKey } of Object.values(logins)) {
       const login = logIn([pin(authority)], { seen, username, credential: { privateKey } }, port);
       await login.catch((error: unknown) =>
@@ -172,7 +172,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     expect(await connections([own, pin(stranger)])).toBe(1);
     expect(await connections([stranger.public, pin(authority)], seen)).toBe(3);
     expect(await connections([stranger.public, pin(authority)], seen)).toBe(1);
-    // Of a type that the host has no key of.
+    // The pinned key is of a type of which the host has none.
     expect(await connections([makeKey('rsa').public, pin(authority)])).toBe(4);
     expect(await refused([stranger.public, pin(stranger)])).toMatch(
       /^Host key changed: node shows SHA256:\S+, pinned is SHA256:\S+, the authority SHA256:\S+; its certificate is signed by SHA256:\S+, which is no pinned authority\.$/,

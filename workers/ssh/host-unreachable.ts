@@ -3,11 +3,11 @@ import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import { isUnanswered } from '../host-agent/protocol/no-answer.ts';
 
-/** Until the host of a run is tried again. */
+/** Seconds until the host of a run is tried again. */
 export const RUN_RETRY_SECONDS = 10;
-/** Until the host of a batch job is: its poller sees meanwhile what becomes of it. */
+/** Seconds until the host of a batch job is tried again: meanwhile its poller sees what becomes of the job. */
 export const BATCH_RETRY_SECONDS = 30;
-/** What runs on the host is given up after so long. */
+/** How long a host may be unreachable before what runs there is given up. */
 const GIVEN_UP_MS = 12 * 3_600_000;
 /** The login works, and the agent cannot start: the disk is full, or a start-up file has begun to print. */
 const AFTER_LOGIN: ErrorCode[] = [
@@ -27,8 +27,9 @@ export const isReconnectRequired = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'reconnect_required';
 
 /**
- * Since when a run's host is unreachable. A login resets that, so if then the agent cannot start, it is `unreachableAtStart`,
- * what the attempt found. While the user has to log in again it does not count: that may be a weekend.
+ * Since when a run's host has been unreachable. A login resets `unreachableSince`, so where the agent then cannot start, the
+ * value at the start of the attempt, `unreachableAtStart`, counts. Time in which the user has to log in again does not count:
+ * that may be a weekend.
  */
 export function findUnreachableSince(
   unreachableSince: Date | null,
@@ -43,14 +44,14 @@ export function findUnreachableSince(
 const isAfterLogin = (error: unknown) =>
   error instanceof WindlassError && AFTER_LOGIN.includes(error.code);
 
-/** Whether what runs on the host is given up, which cannot be reached since then. */
+/** Whether work on a host that has been unreachable since then is given up. */
 export const isUnreachableTooLong = (since: Date) => Date.now() - since.getTime() > GIVEN_UP_MS;
 
 /** Releases the job, and so its slot, while its host is unreachable. */
 export const hostUnreachable = (forSeconds: number, set?: Partial<JobRow>) =>
   new ReleaseJob('the host cannot be reached', forSeconds, set);
 
-/** The same, with the time since when it is unreachable; after too long, the error that gives the job up. */
+/** Like hostUnreachable(), and stores since when the host is unreachable; after too long, the error that gives the job up. */
 export const comeBackLater = (since: Date, forSeconds: number, givenUp: () => Error): Error =>
   isUnreachableTooLong(since)
     ? givenUp()

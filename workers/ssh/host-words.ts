@@ -1,6 +1,6 @@
 import type ssh2 from 'ssh2';
 
-/** Limit on all that a host says; more is cut off. */
+/** The most characters kept of what a host says. */
 const MAX_CHARACTERS = 4_096;
 /** Control characters but for tabs and line breaks: a terminal would obey them. */
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
@@ -31,12 +31,12 @@ export class HostWords {
     this.#isCredentialSent = true;
   }
 
-  /** All of it. */
+  /** All that the host said. */
   get banner(): string {
     return readable(append(this.#before, this.#after));
   }
 
-  /** What it said of the login itself. */
+  /** What the host said about the login itself. */
   get aboutLogin(): string {
     return readable(this.#after);
   }
@@ -53,9 +53,9 @@ function append(words: string, text: string): string {
 /** Text of a host for people to read: of bounded length, without control characters or space around it. */
 export const readable = (text: string) => harmless(text).trim();
 
-/** The same with the space around it, as of a prompt. */
+/** Like readable(), but keeps the space around it, such as that of a prompt. */
 export function harmless(text: string): string {
-  // Half of a character would be no text that the database takes.
+  // The database takes no text with half of a surrogate pair.
   const cut = text.slice(0, MAX_CHARACTERS).replace(/[\ud800-\udbff]$/, '');
   return cut.replace(/\r\n?/g, '\n').replace(CONTROLS, '');
 }

@@ -8,7 +8,7 @@ const CONNECT_FOR_MS = 60_000;
 const KEEP_SLOT_MS = 4_000;
 /** How long a connection must last for its work to have the full time again to reconnect. */
 const STABLE_MS = 5_000;
-/** The same for a host that stopped answering before: longer than any answer time-out. */
+/** Like STABLE_MS, for a host that stopped answering before: longer than any answer time-out. */
 const ANSWERED_MS = 200_000;
 const LONGEST_PAUSE_MS = 4_000;
 
@@ -37,7 +37,7 @@ export class Outage {
     return new Date(Date.now() - this.#unreachableMs);
   }
 
-  /** Since the last stable connection. */
+  /** The number of failures since the last stable connection. */
   get failures(): number {
     return this.#failures;
   }

@@ -9,13 +9,13 @@ import type { SessionConnector } from './session-connector.ts';
 /** What a login came to: a challenge, or a connection. */
 export type LoginStep = { challenge: Challenge } | { challenge?: undefined; wasAsked: boolean };
 
-/** A session's connection, which begins to be made. */
+/** The connection of a session, opened at once. */
 export class PooledConnection {
   readonly sid: string;
-  /** Where its login may ask the user. */
+  /** Present where the login may ask the user. */
   readonly dialogue: LoginDialogue | undefined;
   readonly session: Promise<RemoteSession>;
-  /** The same for callers that did not begin the login: after a refusal the user may try again. */
+  /** Like `session`, for callers that did not begin the login: after a refusal the user may try again. */
   readonly shared: Promise<RemoteSession>;
   /** Whether the session has an agent, which never changes. */
   readonly hasAgent: Promise<boolean>;
@@ -23,7 +23,7 @@ export class PooledConnection {
   isConnected = false;
   /** Calls of use() that are under way. */
   users = 0;
-  /** performance.now() when the last of them ended. */
+  /** performance.now() when the last call of use() ended. */
   usedAt = performance.now();
   /** The hops that it was made for, once known: the versions of their entries, and their destination. */
   madeFor: { versions: string; destination: string } | undefined;
@@ -60,7 +60,7 @@ export class PooledConnection {
     return this.dialogue?.wasAsked === true;
   }
 
-  /** Calls `work` with the connection when that is made. Throws `reconnect_required` where its login waits for its user. */
+  /** Calls `work` with the connection once that is made. Throws `reconnect_required` where its login waits for its user. */
   async use<T>(signal: AbortSignal, work: (session: RemoteSession) => Promise<T>): Promise<T> {
     this.users++;
     try {
@@ -73,7 +73,10 @@ export class PooledConnection {
     }
   }
 
-  /** Whether its host does not hang, or it is the same job's login; an earlier job's login has other credentials. */
+  /**
+   * Whether the job may use it: its login is the job's own, or it is made and the host does not hang. The login of an earlier
+   * job has other credentials.
+   */
   async isUsable(job: string): Promise<boolean> {
     const { session, dialogue } = this;
     if (dialogue?.job === job) return true;

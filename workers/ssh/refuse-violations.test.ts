@@ -6,7 +6,7 @@ import { makeKeyPair } from '../../servers/key-pair.ts';
 import { requirePackage } from '../../shared/process/require-package.ts';
 import { openConnection } from './open-connection.ts';
 
-/** Of ssh2's server: it sends what it is told to, whatever the RFC says. */
+/** The protocol of ssh2's server, which sends what it is told to, whatever the RFC says. */
 interface Protocol {
   channelEOF(id: number): void;
   channelData(id: number, data: Buffer): void;
@@ -17,13 +17,13 @@ interface Protocol {
 }
 
 interface Violation {
-  /** At once after the connection is made. */
+  /** Called right after the connection is made. */
   connected?(protocol: Protocol): void;
-  /** When a command is asked for; `id` is the client's number of its channel. */
+  /** Called when the client asks for a command; `id` is the client's number of the channel. */
   asked?(protocol: Protocol, channel: ServerChannel, id: number, socket: Socket): void;
 }
 
-/** A client that is connected to a host which does so, and its errors. */
+/** A client that is connected to a host with this violation, and the client's errors. */
 async function connectTo({ connected, asked }: Violation) {
   const server = new ssh2.Server({ hostKeys: [makeKeyPair().private] }, host => {
     const { _protocol: protocol, _sock: socket } = host as unknown as {
@@ -98,7 +98,7 @@ test('a host that sends more than the window of a channel is left', async () => 
       for (let i = 0; i < 200; i++) protocol.channelData(id, Buffer.alloc(32_000));
     },
   });
-  // Whose output nobody reads.
+  // Nobody reads its output.
   await run(client);
   await closed;
   expect(errors[0]).toContain('it sends more than the window of a channel');
@@ -114,7 +114,7 @@ test.each(['stdout', 'stderr'])(
           else protocol.channelExtData(id, Buffer.from('x'), 1);
       },
     });
-    // Whose output nobody reads.
+    // Nobody reads its output.
     await run(client);
     await closed;
     expect(errors[0]).toContain('it sends too many small pieces');
@@ -125,7 +125,7 @@ test('a host that asks for replies without end and reads none is left', async ()
   const { client, errors, closed } = await connectTo({
     asked: (protocol, _channel, _id, socket) => {
       socket.pause();
-      // What the buffers of both kernels hold comes first.
+      // The buffers of both kernels fill first.
       const ask = () => {
         for (let i = 0; i < 5_000; i++) protocol.ping();
         if (socket.destroyed) return;

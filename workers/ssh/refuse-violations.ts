@@ -33,14 +33,14 @@ interface Channel extends Unread {
   stderr?: Unread;
 }
 
-/** Servers take 32 kB. ssh2 splits each write into packets of this size, without end if it is 0. */
+/** Servers accept 32 kB. ssh2 splits each write into packets of the size that the host names, without end if that is 0. */
 const LEAST_PACKET_BYTES = 1_024;
 /**
- * Of each stream: a piece takes some 200 bytes, even where a window has millions of them. A command that prints 2,000 times
- * a second may go on for a minute while its output cannot be stored.
+ * For each stream. A piece takes some 200 bytes of memory, even where a window has millions of them. A command that prints
+ * 2,000 times a second may go on for a minute while its output cannot be stored.
  */
 const MAX_UNREAD_PIECES = 131_072;
-/** Each takes some 300 bytes until it is sent. */
+/** A reply takes some 300 bytes of memory until it is sent. */
 const MAX_UNREAD_REPLIES = 16_384;
 const GLOBAL_REQUEST = 80;
 const HOSTKEYS = 'hostkeys-00@openssh.com';
@@ -65,7 +65,7 @@ export function refuseViolations(client: ssh2.Client, transport: Transport): voi
   ]);
   const end = (why: string): never => {
     transport.destroy();
-    // ssh2 makes it the client's error.
+    // ssh2 emits it as an error of the client.
     throw new Error(`the host violates RFC 4254: ${why}`);
   };
   const open = handlers.CHANNEL_OPEN_CONFIRMATION;
@@ -88,7 +88,7 @@ export function refuseViolations(client: ssh2.Client, transport: Transport): voi
     };
   handlers.CHANNEL_DATA = bounded(handlers.CHANNEL_DATA);
   handlers.CHANNEL_EXTENDED_DATA = bounded(handlers.CHANNEL_EXTENDED_DATA);
-  // Not by bytes: a large write of our own to a slow host may wait as well.
+  // Counts replies, not bytes: a large write of our own to a slow host may wait as well.
   let unread = 0;
   const answered =
     (handle: RequestHandler): RequestHandler =>

@@ -44,7 +44,7 @@ function rebind(addresses: string[]): { asked(): number } {
   return { asked: () => asked };
 }
 
-/** Listeners on one port of these addresses, that hang up; which of them was connected to. */
+/** Listens on one port of these addresses, and hangs up. `met` tells which addresses were connected to. */
 async function listen(addresses: string[]): Promise<{ port: number; met: string[] }> {
   const met: string[] = [];
   let port = 0;

@@ -1,16 +1,16 @@
 /** One place in a queue: taken, left for others, and given up in the end. */
 interface Turn {
-  /** Resolves when it is this one's turn; at once while it is. */
+  /** Resolves when it is this one's turn; at once if it already is. */
   take(): Promise<void>;
   /** Lets the next one go on. */
   leave(): void;
-  /** The same, for good: also if it still waits. */
+  /** Like leave(), but for good, also while take() still waits. */
   end(): void;
 }
 
-/** Queues by key, in each of which one at a time has its turn. */
+/** Queues by key. In each queue, one at a time has its turn. */
 export class Turns {
-  /** Until when the last of each queue has had its turn. */
+  /** By key, resolves when the last turn in the queue is over. */
   readonly #last = new Map<string, Promise<void>>();
 
   of(key: string): Turn {

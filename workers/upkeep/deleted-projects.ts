@@ -32,7 +32,7 @@ type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'>;
 
 /** Rows in one statement: a row may have 16 MiB, and a statement 10 s. */
 const BATCH = 100;
-/** More than one run removes: what waits for the next one goes on counting for its users. */
+/** More than one run can remove. The rest waits for the next run, and counts for its users until then. */
 const PROJECTS = 1_000;
 /** Bounds one run; the pause until the next one leaves the database to others. */
 const ROUND_MS = 5_000;
@@ -98,7 +98,7 @@ async function cancelStarted(context: Context, which: SQL): Promise<void> {
 /** Removes a batch, and returns how many rows: fewer than BATCH where no more are left that nobody has locked. */
 type Batch<T> = (tx: Tx, what: T) => Promise<number>;
 
-/** Of models, in the order of their dependence. */
+/** What removes the rows below models, in the order of their dependence. */
 const OF_MODELS: Batch<string[]>[] = [
   async (tx, mids) => {
     const ofModels = sql`${artifacts.model} = ${anyOf(mids)}`;
@@ -182,7 +182,7 @@ async function removeProject(tx: Tx, pid: string): Promise<void> {
       nothing(models, eq(models.project, pid)),
       nothing(cacheEntries, eq(cacheEntries.project, pid)),
       nothing(bookmarks, eq(bookmarks.project, pid)),
-      // By their index. One of a model was cancelled before the model went.
+      // By the index of projects. A job of a model was cancelled before the model was removed.
       nothing(
         jobs,
         and(eq(jobs.project, pid), isNull(jobs.finished), isNull(jobs.cancelRequested)),

@@ -39,7 +39,7 @@ interface UpkeepStep {
    * where within two minutes.
    */
   every: number;
-  /** The same after one that failed. Default: `every`. */
+  /** Like `every`, after a run that failed. Default: `every`. */
   everyFailed?: number;
   run(): Promise<void>;
 }

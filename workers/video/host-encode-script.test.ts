@@ -55,7 +55,7 @@ async function runScript(
   return { code, stdout, stderr, video: join(run, 'video'), files: readdirSync(run) };
 }
 
-/** The progress that this output contains. */
+/** The number of frames that this progress output reports. */
 function framesSaid(text: string): number {
   const reader = new FfmpegProgress();
   reader.add(text);
@@ -257,9 +257,9 @@ describe('hostEncodeScript', () => {
   it('confines ffmpeg: addresses, processor time, open files and cores', async () => {
     const stderr = await runHostile('for limit in v t n c; do ulimit -H -$limit; done >&2');
     const [kibibytes, seconds, files, core] = stderr.trim().split('\n').map(Number);
-    // With what is reserved and never used.
+    // Includes memory that is reserved and never used.
     expect(kibibytes).toBeLessThanOrEqual((AMPLE.memory + 6 * 2 ** 30) / 1_024);
-    // Of 64 processors.
+    // The limit is for up to 64 processors.
     expect(seconds).toBeLessThanOrEqual(64 * AMPLE.seconds);
     expect(files).toBeLessThanOrEqual(256);
     expect(core).toBe(0);

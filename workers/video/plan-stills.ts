@@ -60,7 +60,7 @@ export function stillsGraph(plan: TilePlan, of: 'frames' | 'keyFrames'): string[
   ];
 }
 
-/** The options before the files of the stills. Of the sprite's two pictures the last one stays. */
+/** The options before the files of the stills. The sprite's last picture replaces the one before it. */
 export const STILL_OUTPUTS = {
   poster: '-map [poster] -frames:v 1 -c:v mjpeg -threads 1 -q:v 3 -f image2pipe'.split(' '),
   sprite: '-map [sprite] -r 25 -c:v mjpeg -threads 1 -q:v 4 -f image2 -update 1'.split(' '),

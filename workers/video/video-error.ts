@@ -24,7 +24,7 @@ export function toVideoError({ returncode, stderr }: FfmpegEnd, detail?: string)
   });
 }
 
-/** The same for a host's script, and `remote_disk_full` for a full disk there. */
+/** Like toVideoError(), for a host's script: a full disk there is `remote_disk_full`. */
 export function toHostVideoError(end: FfmpegEnd): WindlassError {
   if (!NO_SPACE.test(end.stderr)) return toVideoError(end);
   return new WindlassError('remote_disk_full', {

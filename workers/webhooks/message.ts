@@ -3,12 +3,12 @@ import { type JobSummary, toJobRecord } from '../../shared/jobs/job-record.ts';
 
 /** A message of Standard Webhooks (https://www.standardwebhooks.com), version 1. */
 interface Message {
-  /** The same at every attempt, so that a receiver recognizes repetitions. */
+  /** Equal at every attempt, so that a receiver recognizes repetitions. */
   id: string;
   body: string;
 }
 
-/** The end of a job. A dot would end the id in what is signed. */
+/** The id of the message about a job's end. A dot would end the id in the signed text. */
 export const messageIdOf = (webhook: string, job: string): string => `msg_${job}_${webhook}`;
 
 export function toMessage(webhook: string, row: JobSummary): Message {

@@ -2,7 +2,7 @@ import { WindlassError } from '../../../shared/errors/errors.ts';
 import { NoAnswer } from './no-answer.ts';
 
 export interface Hello {
-  /** Of the protocol. */
+  /** The protocol's version. */
   version: number;
   node: string;
   /** The host's boot id, `-` if it has none: runs of another boot have ended. */
@@ -10,7 +10,7 @@ export interface Hello {
   /** Identifies the directory of fences: another directory says nothing about runs started before. */
   fences: string;
   cores: number;
-  /** Of the home directory's file system. */
+  /** Free bytes of the file system of the home directory. */
   freeBytes: number;
   home: string;
   /** The account's own shell, an option of the next openAgent(). */
@@ -53,7 +53,7 @@ export function toStartupError(reason: string): WindlassError {
   });
 }
 
-/** For an account whose shell did not run what it was given. `said`: what it wrote instead, if anything. */
+/** The error of an account whose shell did not run what it was given. `said`: what it wrote instead, if anything. */
 export function toUnusableError(why: string, said: string): WindlassError {
   const quoted = said.trim() ? ` It wrote ${JSON.stringify(said.trim().slice(0, 500))}.` : '';
   return new WindlassError('shell_unusable', {
@@ -72,7 +72,7 @@ export class ShellTimeout extends NoAnswer {
   }
 }
 
-/** For output of start-up files in the place of the expected line. */
+/** The error of start-up files that print in the place of the expected line. */
 export function toPrintError(printed: string): WindlassError {
   return new WindlassError('startup_files_print', {
     detail: `the account's shell writes ${JSON.stringify(printed.slice(0, 200))} before any command.`,

@@ -11,7 +11,7 @@ export interface Notation {
   emptyIsMissing: boolean;
 }
 
-/** An SQL expression for a column's value as others than texts have it. */
+/** An SQL expression for a column's value as types other than text read it. */
 export const typedText = (column: string, { emptyIsMissing }: Notation): string =>
   emptyIsMissing ? `nullif(${column}, '')` : column;
 
@@ -49,7 +49,7 @@ function asWrittenInC(value: string, { decimal, fortran }: Notation): string {
 const asDuckdbWrites = (value: string) =>
   `left(${value}, 16) || CASE WHEN ${value}[17] = ':' THEN '' ELSE ':00' END || replace(substr(${value}, 17), ' ', '')`;
 
-/** An SQL expression for a text that its type holds, as a value of that type. */
+/** An SQL expression that converts a text to a type that holds it. */
 export function castTo(type: SqlType, value: string, notation: Notation): string {
   if (type === 'DOUBLE') return `CAST(${asWrittenInC(value, notation)} AS DOUBLE)`;
   return `CAST(${type === 'TIMESTAMPTZ' ? asDuckdbWrites(value) : value} AS ${type})`;
@@ -105,7 +105,7 @@ export function narrowest(set: TypeSet): SqlType {
   return SQL_TYPES.find((_type, i) => set & (1 << i)) ?? 'VARCHAR';
 }
 
-/** The narrowest type that holds all values; of the asked ones if there are any, even if none does. */
+/** The narrowest type that holds all values. Where types were asked for, it is one of those, even if none holds all values. */
 export function chooseType(set: TypeSet, asked: TypeSet | undefined): SqlType {
   if (asked === undefined) return narrowest(set);
   return narrowest(set & asked || asked);
@@ -129,12 +129,12 @@ const typesHolding = (value: string, notation: Notation) =>
     return `CASE WHEN ${mayHold} AND ${holds(type, value, notation)} THEN ${1 << i} ELSE 0 END`;
   }).join(' + ')} END`;
 
-/** Columns in one query: of each row, their values are copied into a list. */
+/** Columns in one query, which copies their values of each row into a list. */
 const BATCH = 200;
 
 /**
- * For each of these columns c0, c1, … of texts, the types that hold all its values exactly. Unpivots them into one
- * column: with expressions for each column the plan takes longer than the query.
+ * For each of these text columns c0, c1, …, the types that hold all its values exactly. Unpivots them into one column: with
+ * expressions for each column, planning takes longer than the query.
  */
 export async function findTypes(
   connection: DuckDBConnection,
@@ -155,7 +155,7 @@ export async function findTypes(
   return sets;
 }
 
-/** Of each of these columns, how many values have the same set of types that hold them. Missing values are not counted. */
+/** Counts the values of each of these columns, by the set of types that hold a value. Missing values are not counted. */
 export async function countByTypes(
   connection: DuckDBConnection,
   { relation, columns, notation }: { relation: string; columns: number[]; notation: Notation },

@@ -16,7 +16,7 @@ export function nameColumns(given: string[]): string[] {
     const key = keyOf(wanted[i] as string);
     if (!owners.has(key)) owners.set(key, i);
   };
-  // Of `"a "` and `a` the second is written exactly so.
+  // Where both `"a "` and `a` are given, the second one is written exactly so.
   for (const [i, text] of given.entries()) if (text === wanted[i]) claim(i);
   for (const i of wanted.keys()) claim(i);
   const taken = new Set<string>();

@@ -5,9 +5,9 @@ import { type SqlType, TYPE_OF_SQL } from '../table/sql-types.ts';
 import { countByTypes, holds, type Notation, typedText, typesIn } from './column-types.ts';
 import type { GuessedColumn } from './guess-columns.ts';
 
-/** Looked at first: most columns of text are plainly texts, and are not read again. */
+/** The sample that is read first: most text columns are plainly text, and are not read further. */
 const SAMPLE = { rows: 10_000, cells: 500_000, least: 1_000 };
-/** From this share of its values on, a column seems to be of a type. */
+/** The share of values from which on a column seems to be of a type. */
 const NEARLY_ALL = 0.9;
 const MAX_CHARACTERS = 60;
 
@@ -19,8 +19,8 @@ interface Table {
 }
 
 /**
- * Of the columns that are text only because of a few values: these values, by the column's index. A column that was asked to
- * be text is passed over.
+ * For each column that is text only because of a few values, these values, by the column's index. A column that was asked to be
+ * text is skipped.
  */
 export async function findOddValues(
   connection: DuckDBConnection,

@@ -77,7 +77,7 @@ async function readMember(
   }
 }
 
-/** Of a CSV file in it: what was asked for, but for the delimiter that its name says. */
+/** The parameters of a CSV file in the archive: those that were asked for, with the delimiter that its name says, if any. */
 const parametersOf = (name: string, { parameters }: FileRequest<'zip'>): ParserParameters<'csv'> =>
   TAB_SEPARATED.test(name) ? { ...parameters, delimiter: '\t' } : parameters;
 

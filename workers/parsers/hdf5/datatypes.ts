@@ -9,7 +9,7 @@ const COMMITTED = 2;
 /** Classes of datatypes there. */
 const [INTEGER, FLOAT, TIME, STRING, BITS, OPAQUE] = [0, 1, 2, 3, 4, 5];
 const [COMPOUND, REFERENCE, ENUM, VARIABLE, ARRAY] = [6, 7, 8, 9, 10];
-/** More than a header has; what damaged files say is not followed further. */
+/** More than any header has: bounds how far a damaged file is followed. */
 const MAX_BLOCKS = 1_000;
 const MAX_BLOCK_BYTES = 1 << 20;
 const MAX_DEPTH = 32;
@@ -39,7 +39,7 @@ export class Datatypes {
   }
 
   /**
-   * Whether all numbers in each member of a record, or in a type that is none, are integers that use all their bits, or
+   * Whether all numbers in each member of a record, or in a type that is no record, are integers that use all their bits, or
    * IEEE 754 floats; other types do not matter. Shorter where the type is unknown from some member on.
    */
   plainMembers(reference: Buffer): boolean[] {
@@ -47,7 +47,7 @@ export class Datatypes {
       const message = this.#find(DATATYPE, numberAt(reference, 0, this.#offsetSize));
       return message ? measure(message, 0).plain : [];
     } catch (error) {
-      // A header that says more than it has.
+      // The header claims more than it holds.
       if (error instanceof RangeError) return [];
       throw error;
     }
@@ -95,7 +95,7 @@ export class Datatypes {
     return undefined;
   }
 
-  /** A committed type's; one in a heap of shared messages is not looked for. */
+  /** The datatype of a committed type; one in a heap of shared messages is not looked for. */
   #findShared(data: Buffer, depth: number): Buffer | undefined {
     const version = data.readUInt8(0);
     if (version === 3 && data.readUInt8(1) !== COMMITTED) return undefined;
@@ -119,10 +119,10 @@ function* messagesOf(block: Buffer, isNew: boolean, hasOrder: boolean) {
 const numberAt = (bytes: Buffer, at: number, length: number): number =>
   length === 8 ? Number(bytes.readBigUInt64LE(at)) : bytes.readUIntLE(at, length);
 
-/** The message of a type. */
+/** What is known of a datatype message. */
 interface Measured {
   length: number;
-  /** Of each member of a record, otherwise of the type itself. */
+  /** For each member of a record, or else for the type itself: see plainMembers(). */
   plain: boolean[];
 }
 
@@ -171,7 +171,7 @@ function measure(message: Buffer, depth: number): Measured {
 /** Where it ends is unknown, and so is what follows it. */
 const unknown = (message: Buffer): Measured => ({ length: message.length, plain: [false] });
 
-/** The type of its numbers, the names, the numbers. */
+/** An enumeration consists of the type of its numbers, the names, and the numbers. */
 function measureEnumeration(message: Buffer, depth: number): Measured {
   const { length, plain } = measure(message.subarray(8), depth + 1);
   const count = message.readUInt16LE(1);
@@ -184,7 +184,7 @@ function measureEnumeration(message: Buffer, depth: number): Measured {
   return { length: at + count * message.readUInt32LE(4), plain };
 }
 
-/** Older forms fill it up to a multiple of eight bytes. */
+/** Bytes of a name; older forms pad it to a multiple of eight. */
 function lengthOfName(message: Buffer, at: number): number | undefined {
   const length = message.indexOf(0, at) + 1 - at;
   if (length <= 0) return undefined;

@@ -9,11 +9,11 @@ export interface Hdf5File {
   /** Undefined for links that lead elsewhere, and for what is neither. */
   kindOf(path: string): 'group' | 'dataset' | undefined;
   describe(path: string): Metadata;
-  /** Tells groups apart that have several names. */
+  /** One address for all names of a group. */
   addressOf(path: string): string;
   /**
-   * Of each member of a record, otherwise of the values: whether the numbers use all bits of their bytes, as integers or by
-   * IEEE 754. Others would be misread, and so would those beyond the end of the list.
+   * For each member of a record, or else for the values: whether all numbers use all bits of their bytes, as integers or by
+   * IEEE 754. Others would be misread, and so would members beyond the end of the list.
    */
   plainMembers(path: string): boolean[];
   /** Whether the values of a dataset lie in files beside this one. */
@@ -29,7 +29,7 @@ export interface Hdf5File {
 
 export interface Block {
   metadata: Metadata;
-  /** The first index and the count of each dimension; of a single value both are empty. */
+  /** The first index and the count of each dimension; both are empty for a single value. */
   from: number[];
   count: number[];
   /** Where within a value the addresses of texts of variable length are. */
@@ -52,7 +52,7 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
   const module = await ready;
   const fd = openSync(path, 'r');
   mount(module, fd);
-  // Otherwise HDF5 says what it could not list only on standard error.
+  // Otherwise HDF5 reports only on standard error what it could not list.
   module.activate_throwing_error_handler();
   const file = attempt(() => module.open(PATH, module.H5F_ACC_RDONLY, false, -1, -1));
   if (file < 0n) throw damaged('it cannot be opened');
@@ -117,7 +117,7 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
 function mount(module: H5Module, fd: number): void {
   const { size } = fstatSync(fd);
   const { FS } = module as unknown as { FS: EmscriptenFs };
-  // The standard input of this process is none of the file's.
+  // The file must not reach this process's standard input.
   if (FS.analyzePath('/dev/stdin').exists) FS.unlink('/dev/stdin');
   FS.writeFile(PATH, new Uint8Array(0));
   const { node } = FS.lookupPath(PATH);
@@ -176,7 +176,7 @@ function hasVariable({ vlen, type, compound_type, array_type }: Metadata): boole
   return array_type ? hasVariable(array_type) : (compound_type?.members ?? []).some(hasVariable);
 }
 
-/** Texts of variable length, by their addresses; without an address it is empty. */
+/** Reads texts of variable length at their addresses; a text without an address is empty. */
 function readTexts(
   module: H5Module,
   values: Buffer,
@@ -211,7 +211,7 @@ function readAttribute(
   });
 }
 
-/** What the library throws is about the file. */
+/** Whatever the library throws is an error of the file. */
 function attempt<T>(work: () => T): T {
   try {
     return work();
@@ -219,7 +219,7 @@ function attempt<T>(work: () => T): T {
     if (error instanceof TableError) throw error;
     const message = error instanceof Error ? error.message : String(error);
     if (/allocat|enlarge memory|OOM/i.test(message)) throw new Error(`Out of Memory: ${message}`);
-    // The stack of HDF5's errors, of which the last one is the cause.
+    // The message holds the stack of HDF5's errors, the last of which is the cause.
     const [, why = message] = [...message.matchAll(/\(\): (.*)/g)].at(-1) ?? [];
     throw damaged(why.slice(0, 200));
   }

@@ -4,8 +4,8 @@ import { WindlassError } from '../../../shared/errors/errors.ts';
 import type { TableAnswer } from './protocol.ts';
 
 /**
- * The most that a child may answer: names and most frequent texts of 2,500 columns take 27 MB where each character takes
- * four bytes. A child that a file took over could answer what JSON.parse takes all memory for.
+ * The most that a child may answer: names and most frequent texts of 2,500 columns take 27 MB where each character takes four
+ * bytes. A child that a malicious file took over could otherwise answer with what makes JSON.parse use up all memory.
  */
 const MAX_BYTES = 32 << 20;
 
@@ -16,7 +16,7 @@ export async function readAnswer(
   stdout: Readable,
   onProgress: (share: number) => void,
 ): Promise<LastAnswer | undefined> {
-  // It may have ended before its input was there.
+  // The child may have ended before its input was there.
   if (stdout.destroyed) return undefined;
   let told = 0;
   const lines = createInterface({ input: stdout, crlfDelay: Infinity });
@@ -24,7 +24,7 @@ export async function readAnswer(
     told += length;
     if (told > MAX_BYTES) stdout.destroy();
   });
-  // Of a stream that is destroyed it hears no end.
+  // readline does not see the end of a stream that is destroyed.
   stdout.once('close', () => lines.close());
   for await (const line of lines) {
     const answer = parse(line);
