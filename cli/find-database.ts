@@ -13,7 +13,7 @@ import { prepareRoles } from './embedded-postgres/roles.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 
 /**
- * Does work, as the owner of its tables, with the database of the service: that at DATABASE_URL, or the embedded one of
+ * Does work with the database of the service, as the owner of its tables: the one at DATABASE_URL, or the embedded one of
  * DATA_DIR, which is started where it does not run. Throws CommandError where there is none.
  */
 export async function withDatabase<T>(
@@ -53,7 +53,7 @@ export async function withDatabase<T>(
   }
 }
 
-/** The same, where the work wants a connection of its own, for locks and long statements: not through a pooler. */
+/** Like withDatabase(), for work that needs a connection of its own, for locks and long statements: not through a pooler. */
 export async function withDirectDatabase<T>(
   config: Config,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findWrongImports } from './find-wrong-imports.ts';
 
-/** Of a file that imports each of these: those that it must not. */
+/** Which of these targets a file must not import. */
 const wrongOf = (path: string, ...targets: string[]) =>
   findWrongImports(
     new Map([[path, targets.map(target => `import { any } from '${target}';\n`).join('')]]),

@@ -18,15 +18,15 @@ declare global {
     interface Locals extends Partial<Sender> {
       /** Set before anything else. */
       requestId: string;
-      /** Of this process; set likewise. */
+      /** Shared by all requests of this process; set before anything else. */
       auditRates: AuditRates;
-      /** Of the address; empty where there were several. See middleware/take-link.ts. */
+      /** The link in the address; empty where there were several. See middleware/take-link.ts. */
       link?: string;
       /** Whether a page of another origin sent the request. */
       isForeignPage?: boolean;
       /** CredentialCache's generation before the sender was looked up. */
       identifiedIn?: number;
-      /** performance.now() then. */
+      /** performance.now() before that look-up. */
       identifiedAt?: number;
       /** Whether the body had not arrived when the sender was identified. */
       isBodyLate?: boolean;

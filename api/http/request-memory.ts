@@ -4,7 +4,7 @@ import { ByteBudget } from '../concurrency/byte-budget.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { watchReader } from './watch-reader.ts';
 
-/** Less is not counted, so that small answers need not wait for slow readers of large ones. */
+/** Fewer bytes are not counted, so that small answers need not wait for slow readers of large ones. */
 const SMALL_BYTES = 256 << 10;
 
 /** Memory of this process for large request bodies and answers: a budget per user and one for all. */
@@ -14,8 +14,8 @@ export class RequestMemory {
   readonly #windowMs: number;
 
   /**
-   * `identify` throws where the sender's credentials were taken while memory was waited for. In each window a client must
-   * take 64 KiB of an answer that holds memory.
+   * `identify` throws if the sender's credentials were revoked during the wait for memory. In each window a client must take 64
+   * KiB of an answer that holds memory.
    */
   constructor(identify: (res: Response) => Promise<void>, windowMs: number) {
     this.#identify = identify;
@@ -23,9 +23,9 @@ export class RequestMemory {
   }
 
   /**
-   * Reserves memory until the response closes. Call it before reading what the answer is made of. Throws `unavailable`
-   * when the budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile, `unauthorized`, and
-   * as `check` does, which is called last: the user may have left the project meanwhile. Resolves with what gives it back
+   * Reserves memory until the response closes. Call it before reading what the answer is made of. Throws `unavailable` when the
+   * budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile, `unauthorized`, and as `check` does,
+   * which is called last: the user may have left the project meanwhile. Resolves with a function that releases the memory
    * earlier.
    */
   async reserve(res: Response, bytes: number, check?: () => Promise<unknown>): Promise<() => void> {
@@ -48,7 +48,7 @@ export class RequestMemory {
     return release;
   }
 
-  /** The same for what is mostly small. */
+  /** Like reserve(), but reserves nothing for a small size. */
   async reserveIfLarge(
     res: Response,
     bytes: number,

@@ -9,10 +9,10 @@ export function currentUser(res: Response): User {
   return user;
 }
 
-/** When the token or the link of an authenticated request ends, if it does by itself. */
+/** When the token or the link of an authenticated request expires; undefined where it does not. */
 export const credentialEnds = (res: Response): Date | undefined => res.locals.ends;
 
-/** The same, and of a cookie, when its login ends unless it is used. */
+/** Like credentialEnds(); for a cookie, when its login ends unless it is used. */
 export const identityEnds = (res: Response): Date | undefined =>
   res.locals.ends ?? res.locals.loginEnds;
 

@@ -23,8 +23,8 @@ export async function lockUser(tx: Tx, username: string): Promise<{ version: num
 }
 
 /**
- * The same for a request that makes a credential, such as a token. A user who was changed since the request came has
- * lost the request's own credential, and it must not leave another one. Throws `unauthorized`.
+ * Like lockUser(), for a request that makes a credential, such as a token. Throws `unauthorized` also when the user was changed
+ * since the request came: its own credential is then revoked, and must not leave another one behind.
  */
 export async function lockUnchangedUser(tx: Tx, { username, version }: User): Promise<void> {
   const locked = await lockUser(tx, username);
@@ -33,7 +33,8 @@ export async function lockUnchangedUser(tx: Tx, { username, version }: User): Pr
 
 /**
  * Locks the rows of these users until the transaction commits, so that nothing that names one goes to a later user of the same
- * name. Returns the names of those that there are. Sorted against deadlocks: what else is locked of users comes after it.
+ * name. Returns the names that exist. Rows are locked in the order of their names, before anything else of a user, to avoid
+ * deadlocks.
  */
 export async function lockNamed(tx: Tx, usernames: string[]): Promise<Set<string>> {
   const rows = await tx
@@ -77,8 +78,9 @@ function assertStillAdministrator(
 }
 
 /**
- * Locks the rows of a user, perhaps of another one too, and of the administrator who asks, who must still be one: so one
- * is left even where two remove each other at once. Sorted against deadlocks. Throws `not_found`.
+ * Locks the rows of a user, of another one if given, and of the administrator who asks. Checks that they are still an
+ * administrator, so that one is left even where two remove each other at once. Rows are locked in the order of their names, to
+ * avoid deadlocks. Throws `not_found`.
  */
 export async function lockWithAdministrator(
   tx: Tx,

@@ -20,12 +20,12 @@ export class PasswordFloods {
     this.#floods.count(address);
   }
 
-  /** Whether none was refused lately: then nothing is one of a flood. */
+  /** Whether no password was refused lately: then no request belongs to a flood. */
   get isEmpty(): boolean {
     return this.#floods.isEmpty && this.#basicFloods.isEmpty;
   }
 
-  /** Whether a login from the address is one of a flood, and to be refused before it is looked at; then it is counted. */
+  /** Whether a login from the address belongs to a flood, so that it is refused without a check. If so, counts it. */
   isFlood(address: string): boolean {
     if (!this.#floods.includes(address)) return false;
     this.#floods.count(address);
@@ -33,15 +33,15 @@ export class PasswordFloods {
     return true;
   }
 
-  /** Tells the audit, since none of its logins is looked at. */
+  /** Records the flood in the audit, since none of its logins is checked. */
   #tellFlood(address: string): void {
     const told = { key: address, username: undefined, address, requestId: undefined };
     this.#refused.record({ ...told, action: 'login' }).catch(() => {});
   }
 
   /**
-   * The same of a pair that was sent as Basic. One that was right in this process goes on. Programs send theirs again and again: a
-   * few are looked at, so that a right one gets in, and a flood of them keeps nobody's login away.
+   * Whether a password that was sent as Basic belongs to a flood; one that was right in this process never does. Programs send
+   * theirs again and again: a few are checked, so that a right one gets in. Counted apart, they keep nobody from logging in.
    */
   isBasicFlood(sent: SentPassword): boolean {
     const { address } = sent;

@@ -12,7 +12,7 @@ interface Limits {
   bodyMs?: number;
   /** Time in which the rest of a body is read and dropped after the answer: see lingerAfterAnswer(). */
   lingerMs?: number;
-  /** The same for a body that may never end. */
+  /** Replaces `lingerMs` for a body that may never end. */
   endlessMs?: number;
 }
 

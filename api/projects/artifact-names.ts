@@ -4,7 +4,7 @@ import { isOneLine, nameText } from './text-fields.ts';
 /** The largest possible LIMIT_NAME_LENGTH; existing names may be longer than its present value. */
 const MAX_NAME = 255;
 
-/** Browsers and curl take such a segment for a step in the address: DELETE of `..` removed the model. */
+/** Browsers and curl resolve such a segment of an address: DELETE of `..` would remove the model. */
 const isStep = (name: string) => name === '.' || name === '..';
 const STEP_PROBLEM = 'must not be . or ..';
 
@@ -22,7 +22,7 @@ export function readArtifactName(aid: string, max = MAX_NAME): string {
   );
 }
 
-/** The same for one that may be new: some of before have names that none gets any more. */
+/** Like readArtifactName(), for a name that may be new: some existing artifacts have names that new ones must not have. */
 export function readNewArtifactName(aid: string, max: number): string {
   if (!isStep(aid)) return readArtifactName(aid, max);
   throw invalidInput([{ field: 'aid', problem: STEP_PROBLEM }], 'Choose another name.');

@@ -3,7 +3,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { members, projects } from '../../shared/database/schema.ts';
 import { limitPageBytes, MAX_PAGE_BYTES } from '../http/pagination.ts';
 
-/** Bytes of an entry beside name and description. */
+/** Bytes of an entry besides its name and description. */
 const ENTRY_BYTES = 300;
 /** Rows whose sizes are read at once. */
 const MAX_ROWS = 1_000;
@@ -11,7 +11,7 @@ const MAX_ROWS = 1_000;
 const ofMembers = eq(projects.pid, members.project);
 const bytes = sql`${ENTRY_BYTES} + octet_length(${projects.name}) + octet_length(${projects.description})`;
 const isMine = (username: string) => and(eq(members.username, username), isNull(projects.deleted));
-/** Of the ids in both tables: the planner does not conclude one from the other. */
+/** Compares the ids in both tables: the planner does not derive one condition from the other. */
 const ofBoth = (compare: typeof lt, pid: string) =>
   and(compare(projects.pid, pid), compare(members.project, pid));
 
@@ -25,7 +25,7 @@ export async function measureOwnProjects(db: Tx, username: string): Promise<numb
   return Math.min(size?.bytes ?? 0, MAX_PAGE_BYTES);
 }
 
-/** All projects of a user in pages of a few MiB, the newest first as their ids have it, each with the user's role. */
+/** All projects of a user, each with the user's role, in pages of a few MiB, by descending id: the newest first. */
 export async function* readOwnProjects(db: Tx, username: string) {
   let beyond: SQL | undefined;
   for (;;) {

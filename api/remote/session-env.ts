@@ -26,7 +26,7 @@ interface Given {
 const MAX_NAMES = 100;
 const MAX_NAME_LENGTH = 4_096;
 
-/** The columns of a new session for its variables. Of these a record shows the names alone. */
+/** The columns of a new session for its variables. A record shows the names of the variables alone. */
 export async function sealEnv(publicKey: string, context: SealContext, { env }: Given) {
   const names = Object.keys(env ?? {});
   if (names.length === 0) return undefined;

@@ -18,12 +18,12 @@ function makeKey(...options: string[]): string {
   return readFileSync(path, 'utf8');
 }
 
-/** The same key with so many rounds. */
+/** The key with another number of KDF rounds. */
 function withRounds(key: string, rounds: number): string {
   const [head = '', ...lines] = key.trim().split('\n');
   const foot = lines.pop();
   const bytes = Buffer.from(lines.join(''), 'base64');
-  // Behind the magic: cipher, kdf, and the kdf's options, which end with the rounds.
+  // After the magic come cipher, kdf, and the kdf's options, which end with the rounds.
   let at = 15;
   for (let i = 0; i < 3; i++) at += 4 + bytes.readUInt32BE(at);
   bytes.writeUInt32BE(rounds, at - 4);

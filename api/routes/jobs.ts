@@ -110,7 +110,7 @@ export default routes('json-body', (router, api) => {
           return jobs;
         });
         if (cancelled.length === 0) {
-          // It may have ended since it was read.
+          // The job may have ended since it was read.
           const { state } = await findForOperation({ req, res });
           throw conflict(
             `the job has ended: ${state}.`,
@@ -211,17 +211,20 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-/** What an administrator sees of others' jobs is another record: a browser keeps answers from one login to the next. */
+/**
+ * Tags differ because an administrator sees another record of others' jobs, and a browser keeps answers from one login to the
+ * next.
+ */
 const tagFor = ({ username }: User, row: Pick<JobSummary, 'owner' | 'version' | 'state'>) =>
   jobTag(row, row.owner === username ? '' : '-foreign');
 
 const viewFor = ({ username }: User, row: JobSummary) =>
   row.owner === username ? toJobRecord(row) : toForeignRecord(row);
 
-/** The same name again, unless another one is given. */
+/** Without `name` the new job has the name of the repeated one. */
 const repetition = z.strictObject({ name: jobName }).meta({ id: 'Repetition' });
 
-/** Filters that tell what is in somebody's work. */
+/** Filters that would reveal what somebody works on. */
 const PRIVATE_FILTERS = ['session', 'project', 'model', 'name', 'label'] as const;
 
 /** Whose jobs are listed; null: everybody's. */

@@ -65,7 +65,7 @@ interface PartKey extends UploadKey {
   part: number;
 }
 
-/** The same, of an upload that takes it. */
+/** The part that a request names, in an upload that accepts it. */
 interface PartTarget extends PartKey {
   /** The project of the upload. */
   project: string;
@@ -138,7 +138,7 @@ export default routes('raw-body', (router, api) => {
     return { ...at, project: found.project, found };
   }
 
-  /** The bytes of the part, stored; or the fields that name a remote file. */
+  /** Stores the bytes of the part; or returns the fields that name a remote file. */
   async function receive(at: PartKey, { req, res }: Exchange) {
     const type = req.is([MULTIPART, FORM, 'application/json']);
     if (type !== 'application/json')

@@ -25,7 +25,7 @@ import {
 import { endSession, findSession, isActive, lockSession, sessionKey } from '../remote/sessions.ts';
 import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 
-/** Of a session whose row was removed just now. */
+/** The use of a session whose row was removed just now. */
 const UNUSED = { lastEnd: null, hasOpenJob: false, isConnectionHeld: false };
 
 /** Remote sessions: opened here, ended by DELETE or by being idle. */

@@ -41,10 +41,13 @@ export function checkFilterValue(
 }
 
 const isOrder = (op: TableFilter['op']) => op !== 'eq' && op !== 'ne';
-/** As answers say them. */
+/** These values, as answers write them. */
 const NOT_FINITE = ['NaN', 'Infinity', '-Infinity'];
 
-/** The same condition on integers with an integer: histograms and plots of them have edges in between. */
+/**
+ * A condition on integers with its bound rounded to an integer, so that the same rows pass: histograms and plots of integers
+ * have edges in between.
+ */
 export function roundBound({
   op,
   value,

@@ -18,7 +18,7 @@ export interface StoredArtifact {
   object: string;
   size: number;
   rows: number;
-  /** Of tables that were CSV. */
+  /** Null where it was not made from CSV. */
   dialect: CsvDialect | null;
   /** The object's entity tag. */
   tag: string;

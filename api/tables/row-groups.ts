@@ -5,9 +5,9 @@ import { TableReadError } from './thread-protocol.ts';
 /** Limit on one row group's columns, decoded, in bytes. */
 const MAX_DECODED_BYTES = 128 << 20;
 
-/** One that the thread reads. */
+/** A table that the thread reads. */
 export interface OpenTable {
-  /** Of the object. */
+  /** The key of the table's object. */
   key: string;
   file: AsyncBuffer;
   metadata: FileMetaData;

@@ -93,11 +93,11 @@ function rangeOf(
   return { from, to: max, end: nextUp(max) };
 }
 
-/** The least double that is greater. */
+/** The next greater double. */
 function nextUp(value: number): number {
   const bits = new BigInt64Array(1);
   const double = new Float64Array(bits.buffer);
-  // Of -0 and 0 too.
+  // Turns -0 into 0, whose bits differ.
   double[0] = value + 0 === 0 ? 0 : value;
   bits[0] = (bits[0] ?? 0n) + (value < 0 ? -1n : 1n);
   return double[0];

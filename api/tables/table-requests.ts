@@ -22,13 +22,13 @@ export const TABLE_PATH = '/models/:mid/tables/:aid';
 export const findTable = (api: ApiContext, { req, res }: Exchange): Promise<StoredArtifact> =>
   findStoredArtifact(api, { req, res, kind: 'table' });
 
-/** The same with its columns. */
+/** Like findTable(), with its columns. */
 export async function openTable(api: ApiContext, { req, res }: Exchange) {
   const table = await findTable(api, { req, res });
   return { table, columns: await api.columnCache.find(api.database.db, table) };
 }
 
-/** For whom the reader reads of this table. */
+/** What the reader of this table must know of the request. */
 export function readFor(
   api: ApiContext,
   { req, res }: Exchange,
@@ -55,7 +55,7 @@ async function isNamed({ database: { db } }: ApiContext, key: string): Promise<b
   return row?.named === true;
 }
 
-/** The table's validator, of the answer in this form (RFC 9110, 8.8.3). */
+/** The entity tag of an answer about the table in this format (RFC 9110, 8.8.3). */
 export const tagOf = (table: StoredArtifact, format: 'json' | ExportFormat): string =>
   format === 'json' ? table.tag : entityTag({ key: table.object, format });
 
@@ -86,7 +86,7 @@ export function makeCachedReader(api: ApiContext, maxSize: number) {
   };
 }
 
-/** JSON in pieces, some of which are large; who calls it vouches for their shape. */
+/** Sends JSON in pieces, some of which are large. The caller ensures that together they are valid JSON. */
 export function sendParts(res: Response, parts: (string | Buffer)[]): void {
   const pieces = parts.map(part => (typeof part === 'string' ? Buffer.from(part) : part));
   const [first, ...others] = pieces;

@@ -25,7 +25,7 @@ interface Part {
   stored: Promise<void>;
 }
 
-/** Appends the body of one request to an upload, in parts. Of a body that ends early every byte that came is kept. */
+/** Appends the body of one request to an upload, in parts. Where the body ends early, every byte that came is kept. */
 export class AppendSink extends Writable {
   readonly #options: AppendOptions;
   readonly #hash: Hash | undefined;

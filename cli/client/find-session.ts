@@ -14,11 +14,11 @@ import { readOwnSessions, rememberSession } from './own-sessions.ts';
 import { readPages } from './read-pages.ts';
 
 export interface LoginChoice {
-  /** On the host. */
+  /** The account on the host. */
   user?: string;
   /** A file with a private key. */
   key?: string;
-  /** The same on the jump host, where there is one and it takes another login. */
+  /** The account and the file with a private key for the jump host, where it takes another login. */
   jumpUser?: string;
   jumpKey?: string;
   /** When start-up files are read there. */
@@ -26,9 +26,8 @@ export interface LoginChoice {
 }
 
 /**
- * The open session of that host and user, best one that this program opened; where there is none a new one, for which
- * the terminal is asked. Without a user it is that of the only account with a session, and a new one is for the user of
- * this process.
+ * The open session of that host and user, preferably one that this program opened; where there is none a new one, for which the
+ * terminal is asked. Without a user, the session of the only account that has one, or a new one for the user of this process.
  */
 export async function findOrOpenSession(
   windlass: Windlass,
@@ -78,7 +77,7 @@ function requireOneAccount(sessions: SessionRecord[]): void {
   );
 }
 
-/** Tells a person of an account that is not named alike here. */
+/** Tells a person the account on the host, where it differs from their name here. */
 function tellAccount({ username, hostname }: SessionRecord): void {
   if (process.stderr.isTTY && username !== userInfo().username)
     printNotice(`as ${username} on ${hostname}`);
@@ -111,15 +110,15 @@ export function listSessions({ api }: Windlass): Promise<SessionRecord[]> {
 }
 
 /**
- * What another program opened it may end, and with it the work there. But it is open, and a login may take a person with
- * a code.
+ * Open sessions come first: a new login may need a person with a code. Then those that this program opened: another program may
+ * end its own, and with it the work there.
  */
 const bestFirst = (own: string[]) => (a: SessionRecord, b: SessionRecord) =>
   Number(b.state === 'open') - Number(a.state === 'open') ||
   Number(own.includes(b.sid)) - Number(own.includes(a.sid)) ||
   b.accessed.localeCompare(a.accessed);
 
-/** Reads the login for the jump host: that of the same user, where no other is given. */
+/** Reads the login for the jump host: that of the same account name, unless another one is given. */
 async function readJump(at: {
   host: string;
   username: string;
@@ -167,7 +166,7 @@ async function readCredential({
   return { privateKey, passphrase };
 }
 
-/** A line of authorized_keys, a certificate, or a block that says so. */
+/** Whether it is a line of authorized_keys, a certificate, or a block that says that it is public. */
 const isPublic = (text: string) =>
   /^\s*(ssh|ecdsa|sk)-\S+ AAAA/.test(text) || /BEGIN [\w ]*PUBLIC KEY/.test(text);
 

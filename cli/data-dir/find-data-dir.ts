@@ -20,10 +20,12 @@ export function findDataDir(config: Config, hint = adviseOn(config)): string {
 const adviseOn = ({ DATABASE_URL }: Config) =>
   `Set DATA_DIR or ${DATABASE_URL ? 'S3_ENDPOINT' : 'DATABASE_URL'} to that of the service.`;
 
-/** The same, made where there is none. */
+/** The data directory of the service, made where there is none. */
 export const makeDataDir = (config: Config): string => chooseDataDir(optionsOf(config)).dataDir;
 
-/** That of a service that starts, made where there is none. `print` gets a line where it is not the expected one. */
+/**
+ * The data directory of a service that starts, made where there is none. `print` gets a line where it is not the expected one.
+ */
 export function openDataDir(config: Config, print: (line: string) => void): string {
   const { dataDir, notice } = chooseDataDir({ ...optionsOf(config), isStart: true });
   if (notice) print(notice);

@@ -1,7 +1,7 @@
-/** Signs for what cells of tables often have. */
+/** Signs for control characters that table cells often have. */
 const SIGNS: Record<string, string> = { '\n': '␊', '\r': '␍', '\t': '␉' };
 
-/** The same on one line, with a sign for each line break and tab. */
+/** Like printable(), on one line: with a sign for each line break and tab. */
 export const printableCell = (text: string): string =>
   printable(text.replaceAll(/[\n\r\t]/g, sign => SIGNS[sign] ?? sign));
 

@@ -8,7 +8,7 @@ export function jobError({ error }: Pick<JobSummary, 'error'>): WindlassError {
   return new WindlassError(known, { detail, hint, extra, headers: retryAfter(extra) });
 }
 
-/** Of an error that names the time until which it lasts. */
+/** Retry-After for an error whose `until` says when it ends; no header for others. */
 function retryAfter({ until }: { until?: unknown }): Record<string, string> {
   const ms = typeof until === 'string' ? new Date(until).getTime() - Date.now() : Number.NaN;
   return Number.isNaN(ms) ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(ms / 1_000))) };

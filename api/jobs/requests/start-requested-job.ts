@@ -68,7 +68,7 @@ export function startRequestedJob(
   return startJobUnder(api, { req, res, key: readIdempotencyKey(api, req) }, prepare);
 }
 
-/** The same under this key, whichever the request has. */
+/** Like startRequestedJob(), under this key instead of the request's own. */
 export async function startJobUnder(
   api: ApiContext,
   { req, res, key }: Exchange & { key: IdempotencyKey | undefined },

@@ -4,19 +4,19 @@ import { drawText, escapeHtml } from './html.ts';
 const nameOf = (reference: unknown) => String(reference).replace(/^.*\//, '');
 const linkTo = (name: string) => `<a href="#schema-${name}">${name}</a>`;
 
-/** A named schema under an id of its own, which opens it. */
+/** A named schema, folded; a link to it opens it. */
 export function drawComponent(name: string, schema: JsonObject): string {
   const [example] = (schema.examples ?? []) as unknown[];
   return `<details><summary><code>${name}</code></summary><div id="schema-${name}">${drawSchema(schema)}${drawExample(example)}</div></details>`;
 }
 
-/** What a body is: a link where its schema has a name, and an example. */
+/** A schema in words and as an outline, in which named schemas are links. */
 export function drawSchema(schema: JsonObject): string {
   const words = schema.description ? `<p>${drawText(schema.description)}</p>` : '';
   return `${words}<pre>${outlineOf(schema, 0)}</pre>`;
 }
 
-/** The same with what it consists of, where it has a name. */
+/** Like drawSchema(); a named schema is a link, followed by the schema itself. */
 export function drawNamed(schema: JsonObject, schemas: Record<string, JsonObject>): string {
   const named = schemas[nameOf(schema.$ref)];
   if (!named) return drawSchema(schema);

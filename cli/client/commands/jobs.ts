@@ -36,14 +36,14 @@ async function readJobs(
   windlass: Windlass,
   given: Omit<JobsOptions, 'watch' | 'json'>,
 ): Promise<ListedJob[]> {
-  // The service says which kinds there are.
+  // The service checks which kinds exist.
   const filter = given as JobFilter;
   const jobs: ListedJob[] = [];
   for await (const job of windlass.jobs(filter)) jobs.push(job);
   return jobs;
 }
 
-/** Of a batch job that has not begun, what it waits for. */
+/** What a batch job that has not begun waits for; empty for others. */
 const describeWait = ({ state, batch, message }: Job) =>
   state === 'queued' && batch && message ? ` (${message})` : '';
 

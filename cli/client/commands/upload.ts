@@ -109,7 +109,7 @@ async function openAll(paths: string[]): Promise<OpenedUpload[]> {
   return files;
 }
 
-/** The service says which of them its parser does not have. */
+/** Reads `name=value` texts. The service refuses parameters that the parser does not have. */
 function readParameters(given: string[] = []): ParserParameters {
   return Object.fromEntries(
     given.map(text => {
