@@ -3,7 +3,7 @@ import { defineConfig } from 'vite';
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Of what the page loads at once, the files are few: each costs a request on a slow link. */
+/** Makes few files of what the page loads at once: each costs a request on a slow link. */
 export default defineConfig({
   root: at('.'),
   // Relative: the API says in the page below which path it is (api/console/console-files.ts).
@@ -21,7 +21,7 @@ export default defineConfig({
     // Notices that the licences of what is bundled ask for.
     license: { fileName: 'licences.md' },
     modulePreload: { polyfill: false },
-    // Else what pages that come later have in common is torn out of what is loaded at once, into many small files.
+    // Otherwise what later pages share is split off what is loaded at once, into many small files.
     rolldownOptions: {
       output: { codeSplitting: { groups: [{ name: 'first', tags: ['$initial'] }] } },
     },

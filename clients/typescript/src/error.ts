@@ -30,9 +30,9 @@ export interface Problem {
   hint?: string;
   status?: number;
   requestId?: string;
-  /** Of `invalid_input`. */
+  /** The wrong fields, where the code is `invalid_input`. */
   fields?: WrongField[];
-  /** Others belong to the code. */
+  /** Further members belong to the code. */
   [member: string]: unknown;
 }
 
@@ -53,7 +53,7 @@ export class WindlassError extends Error {
   readonly fields: WrongField[];
   /** The id of the job that failed. */
   readonly job: string | undefined;
-  /** All that was said of it. */
+  /** All that the service said of the error. */
   readonly problem: Problem;
 
   constructor(problem: Problem, { job, cause }: { job?: string; cause?: unknown } = {}) {

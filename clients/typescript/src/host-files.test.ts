@@ -9,7 +9,7 @@ import { Http } from './http.ts';
 
 let server: Server;
 let asked: number;
-/** Of the next answers; then the disk is full. */
+/** The statuses of the next answers; after them the disk is full. */
 let statuses: number[];
 
 beforeEach(async () => {

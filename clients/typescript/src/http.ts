@@ -11,7 +11,7 @@ export interface ConnectionOptions {
   user?: string | undefined;
   password?: string | undefined;
   /**
-   * For so many seconds a request is sent again where that is safe and may help. Unless given 120, and 10 until the service has
+   * For how many seconds a request is sent again where that is safe and may help. Default: 120, and 10 until the service has
    * answered once.
    */
   patience?: number | undefined;
@@ -21,45 +21,45 @@ export interface ConnectionOptions {
   fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** What a request may say beside what `fetch` takes. */
+/** What a request may say besides what `fetch` takes. */
 export interface Sending {
   signal?: AbortSignal | null | undefined;
-  /** An answer must begin within so many ms, and one of JSON end. */
+  /** Milliseconds within which an answer must begin, and one in JSON end. */
   timeoutMs?: number | undefined;
   /**
    * Whether the request may be sent twice; `false` also where its body is a stream. Default: GET and HEAD, and what has
    * an Idempotency-Key.
    */
   isRepeatable?: boolean | undefined;
-  /** In seconds, instead of the connection's. */
+  /** Seconds, instead of the connection's patience. */
   patience?: number | undefined;
-  /** Told where there was no answer of the service, which may have begun what was asked for. */
+  /** Called where the service gave no answer: it may have begun what was asked for. */
   onLost?: (() => void) | undefined;
 }
 
 /** The POSTs that the service answers with the same job when they are repeated under their key. */
 export const STARTS_WORK =
   /\/api\/(hosts\/-\/scan|remotes(\/launch|\/[^/]+\/(answers|batch|login|videos))?|jobs\/[^/]+\/retry|uploads\/[^/]+\/finished)$/;
-/** These write nothing and have no body. */
+/** Methods that write nothing and have no body. */
 const SAFE = ['GET', 'HEAD'];
-/** The service refuses these before it has done anything. */
+/** The service refuses with these statuses before it has done anything. */
 const REFUSED = [429];
-/** Answers of an overloaded or stopping service, or of a proxy before it. */
+/** Statuses of an overloaded or stopping service, or of a proxy before it. */
 const TRANSIENT = [408, 502, 503, 504];
 /** Statuses from here on are a proxy's alone, such as 522 of Cloudflare's, which did not reach the service. */
 const FIRST_OF_PROXIES = 520;
 const isTransient = (status: number) => TRANSIENT.includes(status) || status >= FIRST_OF_PROXIES;
-/** Whether there was no answer, or one of these. */
+/** Whether there was no answer, or one with a transient status. */
 export const isPassing = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && (error.code === 'unreachable' || isTransient(error.status));
 
-/** An answer that the service gives at once comes within so long, or the connection is dead. */
+/** How long an answer may take that the service gives at once; after that, the connection is dead. */
 export const ANSWER_MS = 60_000;
 
-/** Who has no end of patience asks again after so many ms, whatever `Retry-After` says. */
+/** The longest wait, in ms, of a client with endless patience, whatever `Retry-After` says. */
 const LONGEST_WAIT = 60_000;
 
-/** In seconds: the address of a service that has never answered may be wrong. */
+/** The patience in seconds before the first answer: the address may be wrong. */
 const FIRST_CONTACT = 10;
 
 interface NodeError {
@@ -82,8 +82,8 @@ export class Http {
   }
 
   /**
-   * For openapi-fetch, whose calls may say `timeoutMs`, without which they wait as long as the service does, `isRepeatable` and
-   * `onLost`.
+   * Sends requests for openapi-fetch, whose calls may set `timeoutMs`, `isRepeatable` and `onLost`. Without `timeoutMs` they
+   * wait as long as the service does.
    */
   readonly fetch = async (request: Request): Promise<Response> => {
     const { signal } = request;
@@ -96,12 +96,12 @@ export class Http {
   async request(path: string, init: RequestInit, sending: Sending = {}): Promise<Response> {
     const make = () => new Request(`${this.base}${path}`, init);
     const response = await this.#send(make, sending);
-    // 304 is none: it answers a condition.
+    // 304 is no error: it answers a condition.
     if (response.status < 400) return requireNoPage(response);
     throw await readError(response);
   }
 
-  /** Waits before the next attempt of something that is repeated; says so. */
+  /** Waits before the next attempt of something that is repeated, and tells `onRetry`. */
   async pause(
     attempt: number,
     { error, signal }: { error: WindlassError; signal?: AbortSignal },
@@ -187,7 +187,7 @@ export class Http {
   }
 }
 
-/** An absolute one, or in a page one below its own. */
+/** Whether it is an absolute address, or in a page one relative to the page's. */
 const isAddress = (url: string | undefined, page: string | undefined): url is string =>
   !!url && URL.canParse(url, page) && /^https?:$/.test(new URL(url, page).protocol);
 
@@ -208,7 +208,7 @@ const UNANSWERED =
 const UNTRUSTED =
   "If an authority of your own signed its certificate, set NODE_EXTRA_CA_CERTS to a file with that authority's.";
 
-/** The error of no answer, or of one that broke off. */
+/** The error where no answer came, or one that broke off. */
 export function unreachable(url: string, cause: unknown): WindlassError {
   const why =
     cause instanceof Error ? (cause.cause instanceof Error ? cause.cause : cause) : undefined;
@@ -224,15 +224,18 @@ export function unreachable(url: string, cause: unknown): WindlassError {
   );
 }
 
-/** Whether what answers https is no TLS, as on a port of http: it will not be any. Node tells, and a browser does not. */
+/**
+ * Whether an address of https answers without TLS, as a port of http does: another attempt would fail, too. Node tells this, a
+ * browser does not.
+ */
 export const speaksNoTls = (cause: unknown): boolean =>
   /^ERR_SSL_(WRONG_V|PACKET)/.test(codeOf(cause));
 
-/** Whether its certificate is refused, which Node tells and a browser does not: it will be again. */
+/** Whether the server's certificate is refused: another attempt would fail, too. Node tells this, a browser does not. */
 const isUntrusted = (cause: unknown): boolean =>
   /^(CERT_|(DEPTH_ZERO_)?SELF_SIGNED_|ERR_TLS_CERT_|UNABLE_TO_)/.test(codeOf(cause));
 
-/** Whether there was no connection, which Node tells and a browser does not. */
+/** Whether there was no connection. Node tells this, a browser does not. */
 const isUnsent = (cause: unknown): boolean =>
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/.test(codeOf(cause));
 
@@ -246,19 +249,19 @@ function keyFor({ method, url, headers }: Request): string | undefined {
   return startsWork ? newKey() : undefined;
 }
 
-/** Also where a page was not loaded by https, so that there is no randomUUID. */
+/** A random key. Also works in a page that was not loaded by https, which has no randomUUID. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map(byte => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** JSON is read as a part of the request, so that one that breaks off is asked for again. */
+/** Reads JSON as a part of the request, so that an answer that breaks off is asked for again. */
 async function readJson(response: Response): Promise<Response> {
   if (!isJson(response) || response.body === null) return response;
   return new Response(await response.text(), response);
 }
 
-/** Of the text in UTF-8, which `btoa` alone does not take. */
+/** Base64 of the text in UTF-8: `btoa` alone takes only Latin-1. */
 function toBase64(text: string): string {
   return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }

@@ -6,10 +6,10 @@ export type OutputStream = 'stdout' | 'stderr';
 /** Output as it came, split anywhere. */
 export interface Chunk {
   stream: OutputStream;
-  /** Of its first byte, in its stream. */
+  /** The offset of its first byte in its stream. */
   offset: number;
   bytes: Bytes;
-  /** When it was stored, to the second; 0.1.0 did not keep it. */
+  /** When it was stored, to the second; absent in output that 0.1.0 stored. */
   time?: string;
 }
 
@@ -19,7 +19,9 @@ export interface Line {
   text: string;
 }
 
-/** Splits output into lines, of each stream for itself; what is not UTF-8 is U+FFFD. A last line need not end. */
+/**
+ * Splits the output of each stream into lines; what is not UTF-8 becomes U+FFFD. The last line need not end with a line break.
+ */
 export async function* toLines(chunks: AsyncIterable<Chunk>): AsyncGenerator<Line> {
   const streams = { stdout: new LineSplitter(), stderr: new LineSplitter() };
   for await (const { stream, bytes } of chunks)

@@ -3,7 +3,7 @@ import type { Http } from './http.ts';
 import type { OutputStream } from './lines.ts';
 import { readBytes } from './read-bytes.ts';
 
-/** Of each stream, as POST /remotes/launch gives. */
+/** Limit on each stream, as in the answers of POST /remotes/launch. */
 const MAX_BYTES = 10 << 20;
 
 /** What a job that has ended has printed, as text: the first 10 MiB, and whether there is more. */

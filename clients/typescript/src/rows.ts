@@ -58,7 +58,7 @@ export async function* readRows(
 }
 
 interface PageOptions extends RowsOptions {
-  /** Of the page before: throws `changed` where it was of another table. */
+  /** The tag of the page before: throws `changed` where that was of another table. */
   tag?: string | undefined;
 }
 

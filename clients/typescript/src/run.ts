@@ -4,7 +4,7 @@ import { cancelJob, errorOfJob, waitForEnd } from './jobs.ts';
 
 /** What became of a command. */
 export interface Result {
-  /** The exit status; 128 + n where signal n ended it. Of what is no command: 0. */
+  /** The exit status; 128 + n where signal n ended it. 0 for a job that is no command. */
   returncode: number;
   /** Standard output, the first 10 MiB. */
   output: string;

@@ -23,11 +23,11 @@ export interface SendOptions {
    * smaller, down to 256 KiB.
    */
   partSize?: number | undefined;
-  /** So many parts are sent at once: 4. */
+  /** How many parts are sent at once. Default: 4. */
   parallel?: number | undefined;
   /** Told how many bytes the service has. */
   onProgress?: ((progress: { sent: number; total: number }) => void) | undefined;
-  /** Ends it, with the signal's reason as error; it can be resumed. */
+  /** Ends the upload, with the signal's reason as error; it can be resumed. */
   signal?: AbortSignal | undefined;
 }
 
@@ -42,7 +42,7 @@ class TooLarge extends Error {
 }
 
 export interface PartsToSend {
-  /** Of the upload. */
+  /** The upload's id. */
   id: string;
   files: Source[];
   plan: UploadPlan;
@@ -55,7 +55,7 @@ export class PartSender {
   readonly #given: PartsToSend;
   readonly #turns = new Turns();
   #stored = new Map<string, StoredPart>();
-  /** Of parts that were sent alone. */
+  /** The losses of parts that were sent alone. */
   readonly #losses: Losses;
   #told = 0;
   #tag: string | undefined;
@@ -66,20 +66,20 @@ export class PartSender {
     this.#losses = new Losses(connection.http);
   }
 
-  /** Until all is stored; what was stored before is compared by size and digest. */
+  /** Sends until all parts are stored; parts that were stored before are compared by size and digest. */
   async send(stored: StoredPart[]): Promise<void> {
     this.#keep(stored);
     this.#tell();
     await this.#sendRest(stored.length > 0);
   }
 
-  /** Compares all that is stored by now, and sends what it is not. */
+  /** Compares all parts that are stored by now, and sends those that are missing or differ. */
   async sendAgain(): Promise<void> {
     this.#given.plan.compare(await this.#list());
     await this.#sendRest(true);
   }
 
-  /** Names the state of the upload in which all that is stored was compared; undefined where that was not needed. */
+  /** The tag of the upload's state in which all stored parts were compared; undefined where that was not needed. */
   get tag(): string | undefined {
     return this.#tag;
   }
@@ -184,7 +184,7 @@ export class PartSender {
     this.#stored = new Map(stored.map(part => [keyOf(part), part]));
   }
 
-  /** Never less than before, though parts that get smaller are sent again. */
+  /** Tells the progress, which never goes back, though parts that get smaller are sent again. */
   #tell(): void {
     const { plan, options } = this.#given;
     this.#told = Math.max(this.#told, plan.sent);
@@ -200,7 +200,7 @@ export async function digestOf(bytes: ArrayBuffer): Promise<string> {
   return btoa(String.fromCharCode(...digest));
 }
 
-/** In a page that was not loaded by https, where browsers compute none. */
+/** SHA-256 in a page that was not loaded by https, where browsers compute none. */
 function digestHere(bytes: ArrayBuffer): Uint8Array {
   const hash = createSha256();
   hash.update(new Uint8Array(bytes));

@@ -10,7 +10,7 @@ type Upload = components['schemas']['Upload'];
 /** What is known of a file that was sent: its parts too, where they have digests. */
 type SentFile = components['schemas']['SentFile'];
 
-/** Throws `other_files` where these are not those that the upload was begun with, as far as that can be told. */
+/** Throws `other_files` where these are not the files that the upload was begun with, as far as that can be told. */
 export async function checkFiles(
   connection: Connection,
   files: Source[],
@@ -42,8 +42,8 @@ export async function checkFiles(
 }
 
 /**
- * Of an open upload, the stored parts that run from its first one, whose place in the file is certain. Where parts
- * were made smaller, an earlier and larger one may have been stored late: what follows it stands elsewhere.
+ * Compares the stored parts of an open upload that follow one another from the first: their place in the file is certain. Where
+ * parts were made smaller, an earlier and larger one may have been stored late: what follows it stands elsewhere.
  */
 async function checkStored(
   file: Source,
@@ -64,7 +64,7 @@ async function checkStored(
   let start = 0;
   let last = 0;
   for (let pid = 0, part = parts.get(0); part; part = parts.get(++pid)) {
-    // One that is smaller is the end of the file, or the first of smaller ones.
+    // A part that is smaller is the end of the file, or the first of smaller ones.
     if (part.size < last && parts.has(pid + 1)) return;
     signal?.throwIfAborted();
     const end = start + part.size;
@@ -76,7 +76,10 @@ async function checkStored(
   }
 }
 
-/** The service lists the parts until they are parsed, and the end of that tells what they were. */
+/**
+ * What was sent of each file. The service lists the parts until they are parsed; then the result of the parse tells what they
+ * were.
+ */
 async function listSent(
   { api }: Connection,
   { job, aids, parts }: Upload & { job: string },
@@ -90,7 +93,7 @@ async function listSent(
     const { result } = (await unwrap(api.GET('/api/jobs/{id}', sending))) as Job;
     return result?.files ?? [];
   } catch (error) {
-    // Its record was removed.
+    // The job's record was removed.
     if (error instanceof WindlassError && error.code === 'not_found') return [];
     throw error;
   }

@@ -65,7 +65,7 @@ function firstSlice(shape: number[]): string {
   return shape
     .map((size, n) => {
       const limit = most[n - (shape.length - 2)];
-      // There is no first place where there is none.
+      // A dimension of size 0 has no first place.
       if (limit === undefined) return size === 0 ? ':' : '0';
       return `0:${Math.min(size, limit)}`;
     })
@@ -94,7 +94,7 @@ function SliceForm({ slice, onChange }: { slice: string; onChange: (slice: strin
 interface SliceProps {
   mid: string;
   aid: string;
-  /** Of the whole array. */
+  /** The shape of the whole array. */
   shape: number[];
   slice: string;
 }

@@ -15,8 +15,8 @@ export const isPattern = (pattern: string): boolean =>
   (pattern.match(/%0?\d{0,2}d/g) ?? []).length === (pattern.includes('*') ? 0 : 1);
 
 /**
- * The pattern of the numbered files around a name; undefined where it stands alone. Of several numbers, the one with
- * the longest row.
+ * The pattern of the numbered files around a name; undefined where it stands alone. Where a name has several numbers, the one
+ * with the longest row counts.
  */
 export function findPattern(name: string, names: string[]): string | undefined {
   // A pattern would take these for its own signs.
@@ -28,7 +28,7 @@ export function findPattern(name: string, names: string[]): string | undefined {
     const write = (number: number, width: number) =>
       `${before}${String(number).padStart(width, '0')}${after}`;
     const number = Number(digits);
-    // Of larger ones the next has the same digits, for ever.
+    // A larger number and the next one may have the same digits: the search would never end.
     if (number >= Number.MAX_SAFE_INTEGER / 2) return { pattern: name, length: 1 };
     const isPadded = digits.startsWith('0') && digits.length > 1;
     const widths = isPadded ? [digits.length] : [0, digits.length];
@@ -119,7 +119,7 @@ function expandStar(
     .filter((_, position) => position % step === 0);
 }
 
-/** Runs of digits by their value, all else by its characters. */
+/** Compares runs of digits by their value, all else by its characters. */
 function compareNaturally(a: string, b: string): number {
   const split = (text: string): string[] => text.match(/\d+|\D+/g) ?? [];
   const [left, right] = [split(a), split(b)];

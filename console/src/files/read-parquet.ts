@@ -4,20 +4,20 @@ import { readFile } from '../service/files.ts';
 
 /** The most that is read of a file, so that a look at one of many GB does not load it. */
 const MAX_BYTES = 16 << 20;
-/** Those that are decompressed here; the others need more code than the page has. */
+/** The compressions that are read here; others need more code than the page has. */
 const CODECS = new Set(['UNCOMPRESSED', 'SNAPPY', 'ZSTD']);
 
 export interface ParquetHead {
   rowCount: number;
   columnCount: number;
-  /** Of the first columns. */
+  /** The names of the first columns. */
   columns: string[];
   rows: string[][];
   /** Why there are no rows. */
   problem?: string;
 }
 
-/** The first rows of a Parquet file on a host: its footer, and of its first rows the columns that are shown. */
+/** The first rows of a Parquet file on a host. Reads its footer, and of its first rows the columns that are shown. */
 export async function readParquet(
   { sid, path, size }: { sid: string; path: string; size: number },
   { most, columns: mostColumns, signal }: { most: number; columns: number; signal: AbortSignal },

@@ -1,4 +1,4 @@
-/** Of what GET /jobs/(id)/command tells. */
+/** What is needed here of the answer of GET /jobs/(id)/command. */
 interface Asked {
   cwd: string | null;
   env: string[];

@@ -22,7 +22,7 @@ const WORK = [
   ...(['remove-file', 'scan-host', 'video', 'view', 'write-file'] as const),
 ];
 const HOUR = 3_600_000;
-/** Of the last so many ms. */
+/** Periods until now, by their names in the address. */
 export const PERIODS = new Map([
   ['hour', { name: 'Last hour', ms: HOUR }],
   ['day', { name: 'Last 24 hours', ms: 24 * HOUR }],
@@ -33,11 +33,11 @@ export const PERIODS = new Map([
 export const readFilter = (search: URLSearchParams): Filter =>
   Object.fromEntries(NAMES.flatMap(name => (search.get(name) ? [[name, search.get(name)]] : [])));
 
-/** Others' work is not looked into: by state, kind, host and time alone. */
+/** Whether the filter asks for others' jobs: these are filtered by state, kind, host and time alone. */
 export const isOfOthers = ({ owner }: Filter, me: string): boolean =>
   owner !== undefined && owner !== me;
 
-/** What of it is asked of the service. */
+/** The filter as the service takes it. */
 export function toQuery(filter: Filter, { me, now }: { me: string; now: number }) {
   const { state, kind, search, by, host, owner, project, model, session, within } = filter;
   const period = PERIODS.get(within ?? '');

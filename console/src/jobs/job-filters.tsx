@@ -107,7 +107,7 @@ function ProjectFilters({ filter, onChange }: Pick<JobFiltersProps, 'filter' | '
   const modelList = useModels(project);
   const projects = itemsOf(projectList.data) ?? [];
   const models = itemsOf(modelList.data) ?? [];
-  // Of an address that names one that was not read yet.
+  // The address may name a project or model that is not in the lists read so far.
   const projectName = useProjectName(project);
   const modelName = useModelName(model);
   return (

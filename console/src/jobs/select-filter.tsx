@@ -1,6 +1,6 @@
 interface SelectFilterProps {
   label: string;
-  /** Of what is not filtered. */
+  /** The name of the option that filters nothing. */
   all: string;
   value: string | undefined;
   /** Values and their names. One that the address has is offered, too. */

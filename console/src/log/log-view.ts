@@ -6,11 +6,11 @@ interface Row {
   element: HTMLElement;
   number: HTMLAnchorElement;
   text: HTMLElement;
-  /** What it shows: it is drawn again where that changes. */
+  /** What the row shows; the row is drawn again where that changes. */
   shows: string;
 }
 
-/** So long browsers take at most for a scroll. */
+/** The longest that browsers take for a scroll. */
 const HELD_MS = 1_000;
 /** What users scroll by. */
 const RELEASES = ['keydown', 'pointerdown', 'wheel'];
@@ -37,16 +37,18 @@ export class LogView {
   readonly #rows: Row[] = [];
   readonly #observer: ResizeObserver;
   #frame = 0;
-  /** After a jump to an end: a scroll that the browser had begun before does not lead away, the user's next one may. */
+  /**
+   * performance.now() until which, after a jump to an end, the rest of an earlier scroll is undone. The user's next one is not.
+   */
   #heldUntil = 0;
   #rowHeight = 20;
-  /** px of what is seen. */
+  /** The height of the visible part in px. */
   #view = 0;
   #following: boolean;
   #wraps = false;
   #query = '';
   #picked: number | undefined;
-  /** Of what all rows depend on. */
+  /** Changes with anything that all rows depend on. */
   #version = 0;
   /** Lines that were open when rows were drawn last: they may have grown. */
   #open: number[] = [];
@@ -140,7 +142,7 @@ export class LogView {
     this.#heldUntil = 0;
   };
 
-  /** Browsers go to an end in many steps, the last of which are small: these would end a few lines before it. */
+  /** Goes to an end at once: browsers go there in many steps, and small last ones would end a few lines before it. */
   readonly #onKey = (event: KeyboardEvent) => {
     if (event.target !== this.#scroller || (event.key !== 'Home' && event.key !== 'End')) return;
     event.preventDefault();
@@ -232,7 +234,7 @@ export class LogView {
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const describeTime = (time: number | undefined) => (time === undefined ? '' : exact.format(time));
 
-/** Of this page, with the line. */
+/** The address of this page with the line. */
 function addressOf(line: number): string {
   const search = new URLSearchParams(location.search);
   search.set('line', String(line + 1));

@@ -14,7 +14,7 @@ const textOf = (log: OutputLog, n: number) =>
 const linesOf = (log: OutputLog) =>
   Array.from({ length: log.lineCount }, (_, n) => [log.line(n)?.stream, textOf(log, n)]);
 
-/** The same with strings: lines in the order in which they began. */
+/** The lines that these chunks make, in the order in which they began; computed from plain strings. */
 function expectedLines(chunks: [StreamName, string][]): [StreamName, string][] {
   const lines: [StreamName, string][] = [];
   const open: Partial<Record<StreamName, [StreamName, string]>> = {};

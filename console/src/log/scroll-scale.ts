@@ -1,12 +1,12 @@
 /** Chromium ends an element at 33.5 million px, Firefox at 17.9 million. */
 const TALLEST = 16_000_000;
-/** A larger jump is one of the scrollbar's thumb, not of a wheel or a key. */
+/** A larger jump is made by the scrollbar's thumb, not by a wheel or a key. */
 const JUMP_PAGES = 3;
 
 export interface Extent {
   lines: number;
   rowHeight: number;
-  /** Height of what is seen. */
+  /** The height of the visible part in px. */
   view: number;
 }
 
@@ -23,12 +23,12 @@ export class ScrollScale {
     return this.#top;
   }
 
-  /** Of the element that is scrolled. */
+  /** The height of the scrolled element in px. */
   get height(): number {
     return Math.min(TALLEST, this.#full);
   }
 
-  /** Where its scrollbar has to be. */
+  /** Where the element's scrollbar has to be. */
   get scrollTop(): number {
     return this.#scrolled;
   }
@@ -55,7 +55,7 @@ export class ScrollScale {
     this.#scrolled = Math.round(this.#top * this.#ratio);
   }
 
-  /** A line that is not seen into the middle of what is. */
+  /** Scrolls a line that is not visible into the middle. */
   showLine(line: number): void {
     const { rowHeight, view } = this.#extent;
     const above = line * rowHeight - this.#top;
@@ -67,7 +67,7 @@ export class ScrollScale {
     this.moveTo(this.#most);
   }
 
-  /** The element was scrolled to there, by its user. */
+  /** The user scrolled the element to this position. */
   scrolledTo(scrollTop: number): void {
     const moved = scrollTop - this.#scrolled;
     if (moved === 0) return;

@@ -1,4 +1,4 @@
-/** Of a document what is needed here. */
+/** The members of a document that are needed here. */
 export interface Visibility {
   readonly visibilityState: string;
   addEventListener(
@@ -10,9 +10,9 @@ export interface Visibility {
 
 interface Options {
   page: Visibility;
-  /** A page that is hidden for less time goes on. */
+  /** A page that is hidden for fewer milliseconds goes on. */
   hiddenMs: number;
-  /** Ends it for good, with the signal's reason as error. */
+  /** Ends the work for good, with the signal's reason as error. */
   signal: AbortSignal;
 }
 

@@ -5,7 +5,7 @@ export interface PlotSeries {
   name: string;
   /** A colour of the styles. */
   tone: string;
-  /** Of each step; null where nothing is known. */
+  /** One value for each step; null where nothing is known. */
   values: (number | null)[];
 }
 
@@ -15,7 +15,7 @@ interface TimePlotProps {
   times: number[];
   stepMs: number;
   series: PlotSeries[];
-  /** Columns stand upon each other, lines for themselves. */
+  /** Columns are stacked, lines are not. */
   look: 'columns' | 'lines';
   format: (value: number) => string;
 }
@@ -25,7 +25,7 @@ const DAY_MS = 86_400_000;
 const ofDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 const ofMonth = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** How numbers went over time. The pointer, and the arrow keys, tell those of a step. */
+/** Numbers over time. The pointer or the arrow keys show those of a step. */
 export function TimePlot({ title, times, stepMs, series, look, format }: TimePlotProps) {
   const [told, setTold] = useState<number>();
   const count = times.length;
@@ -126,7 +126,7 @@ export function TimePlot({ title, times, stepMs, series, look, format }: TimePlo
 const tell = (value: number | null, format: (value: number) => string) =>
   value === null ? '–' : format(value);
 
-/** What has to fit below the top. */
+/** The values that have to fit below the top. */
 function heights(series: PlotSeries[], look: TimePlotProps['look'], count: number): number[] {
   if (look === 'lines') return series.flatMap(({ values }) => values.filter(v => v !== null));
   return Array.from({ length: count }, (_, at) =>
@@ -147,7 +147,7 @@ function columnsOf(series: PlotSeries[], count: number) {
   }).flat();
 }
 
-/** Steps of which nothing is known interrupt it; one that stands alone is as wide as its step. */
+/** The path of a line. Steps without a value interrupt it; a value that stands alone is as wide as its step. */
 function lineOf(values: (number | null)[], y: (value: number) => number): string {
   return values
     .map((value, at) => {

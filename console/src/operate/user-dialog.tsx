@@ -151,7 +151,7 @@ function Remove({ user, onRemoved }: { user: UserDetails; onRemoved: () => void 
   );
 }
 
-/** Neither is so until it is chosen: an heir that was only begun to be typed must not end in a deletion. */
+/** Neither applies until it is chosen: an heir whose name is typed in part must not end in a deletion. */
 interface Fate {
   heir: string;
   isDeletion: boolean;
@@ -159,7 +159,7 @@ interface Fate {
 
 interface FateFieldsProps {
   username: string;
-  /** Of the projects. */
+  /** The number of projects that nobody else may change. */
   count: number;
   fate: Fate;
   onChange: (fate: Fate) => void;

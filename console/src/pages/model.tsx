@@ -50,7 +50,7 @@ export function ModelPage({ pid, mid, part }: ModelPageProps) {
   const name = search.get('name') ?? undefined;
   useTitle([name, model?.name ?? 'Model'].filter(Boolean).join(' · '));
   if (part === '') return <Redirect to={`/projects/${pid}/models/${mid}/content`} replace />;
-  // Of an address, and so perhaps the name of what every object has.
+  // `part` is from the address, and may name what every object inherits.
   const Part = Object.hasOwn(SHOWN, part) ? SHOWN[part] : undefined;
   if (!Part) return <Missing />;
   const error = project.error ?? pages.error;

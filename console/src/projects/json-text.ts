@@ -14,7 +14,7 @@ export interface JsonError {
 }
 
 export interface JsonText {
-  /** Those before the error, where there is one. */
+  /** All tokens, or those before the error. */
   tokens: Token[];
   error: JsonError | undefined;
 }
@@ -98,7 +98,7 @@ export function readJson(text: string): JsonText {
   );
 }
 
-/** The same with one member or item a line; every token stays as it is written. */
+/** The JSON with one member or item a line; every token stays as it is written. Text with an error is returned unchanged. */
 export function formatJson(text: string): string {
   const { tokens, error } = readJson(text);
   if (error) return text;

@@ -87,14 +87,14 @@ interface ParameterFormProps extends ModelPartProps {
   text: string;
   isInput: boolean;
   tag: string | undefined;
-  /** Why there is none of its name, where one was stored before. */
+  /** Why there is no parameter of this name any more. */
   missing: WindlassError | null;
 }
 
 function ParameterForm(props: ParameterFormProps) {
   const { project, model, name, text: stored, isInput, tag, missing } = props;
   const store = useStoreParameter(model.id);
-  // Of a draft the tag is that of what it changes: what others stored since is not replaced unseen.
+  // A draft keeps the tag of the value that it changes, so that it does not replace unseen what others stored since.
   const { draft, change, drop } = useDraft(
     draftOf(model.id, name),
     { aid: '', text: stored, isInput, tag },
@@ -106,7 +106,7 @@ function ParameterForm(props: ParameterFormProps) {
   const isWriter = canWrite(project);
   const isChanged = text !== stored;
   const isStorable = readJson(text).error === undefined;
-  /** What is stored is another one than what it changes. */
+  /** Whether another value is stored than the one that the draft changes. */
   const isBehind = draft.tag !== tag && !store.isPending;
   const isConflict =
     store.error instanceof WindlassError && store.error.code === 'precondition_failed';
@@ -203,7 +203,7 @@ function ParameterForm(props: ParameterFormProps) {
 interface ConflictProps {
   /** What is stored; undefined where nothing is any more. */
   text: string | undefined;
-  /** It was met while storing. */
+  /** Whether the conflict was met while storing. */
   isAsked: boolean;
   isPending: boolean;
   isStorable: boolean;

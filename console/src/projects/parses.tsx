@@ -9,7 +9,7 @@ const WORDS: Record<Parse['state'], string> = {
   failed: 'Failed',
 };
 const STATES = { parsing: 'running', done: 'succeeded', failed: 'failed' };
-/** Of the names of an upload so many are told. */
+/** The most names of an upload that are shown. */
 const NAMES = 5;
 
 /** What became of the uploads into a model, the latest first. */

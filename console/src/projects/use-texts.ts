@@ -4,14 +4,14 @@ import type { FormChange } from '../service/seen-changes.ts';
 
 /** A form's texts of a record. */
 export interface Form<Texts> {
-  /** Of the field that one of them is typed into. */
+  /** What the field needs that a text is typed into. */
   field: (name: keyof Texts & string) => {
     name: string;
     value: string;
     onInput: (event: TargetedInputEvent<HTMLInputElement | HTMLTextAreaElement>) => void;
   };
   isTyped: boolean;
-  /** Against what was stored when typing began. */
+  /** Against the texts that were stored when typing began. */
   change: FormChange<Texts>;
   drop: () => void;
 }

@@ -71,10 +71,10 @@ export function Videos({ project }: { project: Project }) {
 
 interface VideoTableProps {
   entries: CacheEntry[];
-  /** Of its bytes. */
+  /** The path of an entry's bytes. */
   pathOf: (entry: CacheEntry) => string;
   onPlay: (key: string) => void;
-  /** Undefined for who may not. */
+  /** Undefined where the user may not remove entries. */
   onRemove: ((entry: CacheEntry) => void) | undefined;
 }
 
@@ -117,7 +117,7 @@ const COLUMNS: Column<CacheEntry>[] = [
   { name: 'Kept since', cell: ({ created }) => <Time at={created} /> },
 ];
 
-/** Frame by frame, where their number is known. */
+/** A video, frame by frame where their number is known. */
 const Shown = ({ address, frames }: { address: string; frames: number | null }) =>
   frames === null ? (
     <section class="card player" aria-label="Video">

@@ -41,7 +41,7 @@ export const useHome = (sid: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-/** Removes a file on the host of a session; of a link the link. */
+/** Removes a file on the host of a session; a link itself, not the file that it names. */
 export const useRemoveFile = (sid: string) =>
   useMutation({
     meta: { done: 'The file is deleted.' },

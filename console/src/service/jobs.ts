@@ -24,11 +24,11 @@ export const isEnded = ({ finished }: Pick<Job, 'finished'>): boolean => finishe
 /** Administrators see less of others' jobs. */
 export const isOwn = (job: ListedJob): job is Job => 'label' in job;
 
-/** Of a command that came to its own end: 0 is success. */
+/** The exit status of a command that came to its own end: 0 is success. */
 export const exitStatus = (job: ListedJob): number | undefined =>
   isOwn(job) ? job.result?.returncode : undefined;
 
-/** Pages of jobs that match, the latest first. They are asked for again while the page is looked at. */
+/** Pages of jobs that match, the latest first. They are read again while the page is visible. */
 export const useJobs = (filter: JobFilter) =>
   useInfiniteQuery({
     queryKey: ['jobs', filter],
@@ -66,7 +66,7 @@ export const useHistory = (job: ListedJob) =>
       data?.some(({ event }) => event === 'ended') ? false : JOB_MS,
   });
 
-/** All of what it runs, which stays as it was asked for. */
+/** All that a job runs, which stays as it was asked for. */
 export const useJobCommand = (id: string) =>
   useQuery({
     queryKey: ['job', id, 'command'],
@@ -75,7 +75,7 @@ export const useJobCommand = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-/** Its record and its history. */
+/** Asks again for the record of a job and its history. */
 export const refreshJob = (id: string) => queries.invalidateQueries({ queryKey: ['job', id] });
 
 /** Runs a command on the host of a session, once; its job. */
@@ -95,7 +95,7 @@ export const startBatch = (sid: string, batch: BatchOptions) =>
 export const useCancel = (id: string) =>
   useMutation({ mutationFn: () => windlass.cancel(id), onSettled: () => refreshJob(id) });
 
-/** The same work again: a new job. */
+/** Starts a new job that does the same work. */
 export const useRunAgain = (id: string) =>
   useMutation({
     mutationFn: () =>
@@ -105,7 +105,7 @@ export const useRunAgain = (id: string) =>
       }),
   });
 
-/** Its record and its output. It is looked at no more: it is not asked for again. */
+/** Removes a job's record and output. The page leaves the job, so it is not asked for again. */
 export const useRemoveJob = (id: string) =>
   useMutation({
     meta: { done: 'The job is removed.' },

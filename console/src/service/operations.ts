@@ -43,7 +43,7 @@ export const useDrain = () =>
     onSettled: () => queries.invalidateQueries({ queryKey: ['workers'] }),
   });
 
-/** Of the last so many seconds, in steps of so many. */
+/** The statistics of the last `seconds`, in steps of `step` seconds. */
 export const useStatistics = ({ seconds, step }: { seconds: number; step: number }) =>
   useQuery({
     queryKey: ['statistics', seconds, step],
@@ -103,7 +103,7 @@ export const useRemoveHost = (name: string) =>
     onSuccess: hostsChanged,
   });
 
-/** For the table, which draws all that was read. */
+/** The users for the table, which draws all that were read. */
 export const useUsersInTable = () =>
   usePages(
     ['users', 'table'],
@@ -121,7 +121,7 @@ export const useOneUser = (username: string | undefined) =>
     enabled: username !== undefined,
   });
 
-/** For what is told of all of them. */
+/** All users, for what the page says about all of them. */
 export const useAllUsers = () =>
   useQuery({
     queryKey: ['users', 'all'],

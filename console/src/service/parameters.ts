@@ -29,7 +29,7 @@ interface Stored {
   text: string;
   isInput: boolean;
   isNew: boolean;
-  /** Of what is replaced; none where nothing is. */
+  /** The tag of the value that is replaced; absent where there is none. */
   tag?: string;
 }
 

@@ -8,8 +8,8 @@ export interface FormChange<Changes> {
 }
 
 /**
- * Stores the members that differ. Throws where somebody else has changed one of them since: it is not replaced unseen. What else
- * was changed meanwhile stays.
+ * Stores the members that differ. Throws where somebody else has changed one of them since, so that it is not replaced unseen.
+ * Other members that were changed meanwhile stay.
  */
 export async function storeChanges<Changes extends object>(
   { before, after }: FormChange<Changes>,
@@ -20,7 +20,7 @@ export async function storeChanges<Changes extends object>(
     name => !isSame(after[name], before[name]),
   );
   const { record, tag } = await read();
-  // The same may have been stored by this form, and the answer lost.
+  // An earlier try of this form may have stored the same value, and its answer been lost.
   for (const name of names)
     if (!isSame(record[name], before[name]) && !isSame(record[name], after[name]))
       throw new WindlassError({
@@ -33,6 +33,6 @@ export async function storeChanges<Changes extends object>(
   await write(changes, tag);
 }
 
-/** Of JSON. */
+/** Compares values as JSON. */
 const isSame = (one: unknown, other: unknown): boolean =>
   JSON.stringify(one) === JSON.stringify(other);

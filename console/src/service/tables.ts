@@ -14,14 +14,14 @@ export type { RowsPage, Value };
 export interface TableKey {
   mid: string;
   aid: string;
-  /** Its validator. */
+  /** The table's entity tag. */
   tag: string;
 }
 
-/** How often it is asked for whether another one is there. */
+/** How often the service is asked whether another table has taken its place. */
 const TABLE_MS = 10_000;
 
-/** Rows in an order, and those alone that pass all filters, as the service takes them. */
+/** The order of the rows, and the filters that they all pass, as the service takes them. */
 export interface View {
   /** Names of columns, `-` before those that descend. */
   sort: string[];
@@ -57,7 +57,7 @@ export interface RowsQuery {
   columns?: string[];
 }
 
-/** After an error of its rows: another table may have taken its place. */
+/** Call it after an error of a table's rows: another table may have taken its place. */
 export const lookAgain = ({ mid, aid }: TableKey) =>
   queries.invalidateQueries({ queryKey: ['table', mid, aid], exact: true });
 
@@ -68,10 +68,10 @@ export const readRowsOf = (
   query: RowsQuery,
   signal: AbortSignal,
 ): Promise<RowsPage> =>
-  // Of that table alone: another one may have its place, with other columns.
+  // Asks for rows of that table alone: another one, with other columns, may have taken its place.
   windlass.rowsPage(mid, aid, { ...query, ...view, signal, ...(tag !== '' && { tag }) });
 
-/** What is in a column, of the rows that pass all filters. */
+/** The histogram of a column, over the rows that pass all filters. */
 export const useHistogram = (
   { mid, aid, tag }: TableKey,
   query: { column: string; bins: number; filter: string[] },
@@ -88,7 +88,7 @@ export const useHistogram = (
     staleTime: 60_000,
   });
 
-/** The answer about a view, which is made first: the job of its rows is waited for. */
+/** The answer about a view. Waits for the job that makes the view. */
 async function ofView<Data>(
   {
     signal,
@@ -98,7 +98,7 @@ async function ofView<Data>(
 ): Promise<Extract<Data, { column: string } | { buckets: object }>> {
   if (view.filter.length > 0) await makeView(view, signal);
   const answer = await unwrap<Data>(ask());
-  // It was removed just now, and is made again.
+  // The view was removed just now, and is made again.
   if (typeof answer === 'object' && answer !== null && 'state' in answer)
     return ofView({ ...view, signal }, ask);
   return answer as Extract<Data, { column: string } | { buckets: object }>;
@@ -112,7 +112,7 @@ export async function makeView(
   await windlass.rowsPage(mid, aid, { ...view, limit: 1, signal });
 }
 
-/** The least and greatest y of each bucket of x, of the rows that pass all filters. */
+/** The least and greatest y in each bucket of x, over the rows that pass all filters. */
 export const useSeries = ({ mid, aid, tag }: TableKey, range: SeriesRange) =>
   useQuery({
     queryKey: ['table', mid, aid, tag, 'series', range],
@@ -157,9 +157,9 @@ export async function readCsv(
       signal,
     });
     const piece = (await unwrap<unknown>(asked)) as Blob;
-    // It was removed just now, and is made again.
+    // The view was removed just now, and is made again.
     if ((await asked).response.status === 202) continue;
-    // As CSV the same table has another tag. The next is 412 where another one has taken its place.
+    // As CSV the table has another tag. The next request gets 412 where another table has taken its place.
     const tag = tagOf((await asked).response);
     if (tag !== '') headers['If-Match'] = tag;
     if (offset === 0) head = await headBytes(piece);
@@ -167,12 +167,12 @@ export async function readCsv(
     offset += CSV_ROWS;
     onProgress(Math.min(total, offset));
   }
-  // The rows of another table than is shown end here.
+  // Throws where the rows are of another table than the one shown.
   await look();
   return new Blob(pieces, { type: 'text/csv' });
 }
 
-/** The line of names at the beginning, whose names may hold line breaks in quotes. */
+/** Bytes of the line of names at the beginning; names in quotes may hold line breaks. */
 async function headBytes(csv: Blob): Promise<number> {
   const bytes = new Uint8Array(await csv.slice(0, 1 << 20).arrayBuffer());
   let isQuoted = false;

@@ -15,20 +15,20 @@ export interface UploadTransfer {
   aids: string[];
   files: File[];
   parameters: Record<string, unknown>;
-  /** Of the upload, once it is begun. */
+  /** The upload's id, once it is begun. */
   uid: string | undefined;
   state: 'waits' | 'sends' | 'paused' | 'parses' | 'done' | 'failed';
   sent: number;
   total: number;
   /** Why it failed. */
   error?: unknown;
-  /** What became of it, where its files could not be read. */
+  /** The upload, where its files could not be read. */
   upload?: Upload;
 }
 
 type NewUploadTransfer = Pick<UploadTransfer, 'mid' | 'parser' | 'aids' | 'files' | 'parameters'>;
 
-/** The uploads of this page. Of the one that is sent several parts go at once. */
+/** The uploads of this page. Several parts of the one that is sent go at once. */
 export const uploadTransfers = sendFromPage<UploadTransfer>(send);
 
 export function addUpload(given: NewUploadTransfer, uid?: string): void {
@@ -42,7 +42,7 @@ export const pauseUpload = (key: number): void => uploadTransfers.stop(key, { st
 export const resumeUpload = (key: number): void =>
   uploadTransfers.change([key], { state: 'waits', error: undefined, upload: undefined });
 
-/** Takes it from the list. What of it is begun is given up. */
+/** Removes a transfer from the list. If its upload has begun, that is given up. */
 export function removeUpload({ key, uid, state, upload }: UploadTransfer): void {
   uploadTransfers.remove([key]);
   // What ended stays in the model's list of uploads.
@@ -92,7 +92,7 @@ async function send(
 export const getUpload = (uid: string): Promise<Upload> =>
   unwrap(windlass.api.GET('/api/uploads/{uid}', { params: { path: { uid } } }));
 
-/** Its parts are removed. */
+/** Gives an upload up: its parts are removed. */
 export async function abandonUpload(uid: string): Promise<void> {
   await unwrap(windlass.api.DELETE('/api/uploads/{uid}', { params: { path: { uid } } }));
   forgetUpload(uid);

@@ -16,11 +16,11 @@ const WIDTHS: Record<Column['type'], number> = {
   timestamp: 210,
 };
 const LETTER = 7.5;
-/** Beside what is in a cell. */
+/** px of a cell beside its text. */
 const PADDING = 26;
-/** Of the buttons beside a column's name. */
+/** px of the buttons beside a column's name. */
 const BUTTONS = 62;
-/** What a name makes of it at most. */
+/** The widest, in px, that a name makes a column. */
 const WIDEST = 300;
 
 /** Where each column begins, and at the end where the last one ends. A number that lost its end would be another one. */

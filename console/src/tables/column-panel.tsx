@@ -10,9 +10,9 @@ import { OPS, type Op } from './view-address.ts';
 interface ColumnPanelProps {
   table: TableKey;
   column: Column;
-  /** Of all rows, those of the table. */
+  /** The number of all rows of the table. */
   rows: number;
-  /** Of the rows that are counted. */
+  /** The filters that the counted rows pass. */
   filter: string[];
   onFilter: (filters: string[]) => void;
   onClose: () => void;

@@ -61,7 +61,7 @@ interface CellProps {
   bounds: ColumnBounds;
 }
 
-/** Of the element of a cell, by which the grid names it. */
+/** The id of a cell's element, by which the grid names the chosen cell. */
 export const cellId = ({ row, column }: CellPlace): string => `cell-${row}-${column}`;
 
 export function Cell({ type, cell, chosen, onChoose, value, bounds }: CellProps) {

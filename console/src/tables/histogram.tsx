@@ -9,7 +9,7 @@ const HEIGHT = 60;
 interface ColumnHistogramProps {
   table: TableKey;
   column: Column;
-  /** Of the rows that are counted. */
+  /** The filters that the counted rows pass. */
   filter: string[];
   /** Filters by what was chosen in it. */
   onFilter: (filters: string[]) => void;
@@ -84,7 +84,7 @@ export function ColumnHistogram({ table, column, filter, onFilter }: ColumnHisto
 }
 
 const countsOf = (items: { count: number }[]) => items.map(({ count }) => count);
-/** What is there is seen, however little it is. */
+/** The height of a bar: even the least count is visible. */
 const heightOf = (count: number, most: number) =>
   count === 0 ? 0 : Math.max(1.5, (HEIGHT * count) / most);
 const tell = (value: Value | undefined) => (value === '' ? 'an empty text' : String(value));

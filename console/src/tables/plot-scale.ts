@@ -7,7 +7,7 @@ export interface PlotColumn {
   name: string;
   type: 'boolean' | 'integer' | 'number' | 'date' | 'time' | 'timestamp' | 'text';
   min: Value;
-  /** Integers pass 2^53: values are texts. */
+  /** Present where integers pass 2^53: values are texts. */
   exact?: true;
 }
 
@@ -23,7 +23,7 @@ export interface Buckets {
 export interface Scale {
   toNumber: (value: Value | undefined) => number;
   format: (value: Value | undefined) => string;
-  /** The same, rounded: what stands at the ends of an axis. */
+  /** Like format(), but rounded: for the ends of an axis. */
   round: (value: Value | undefined) => string;
 }
 
@@ -49,7 +49,7 @@ export function scaleOf({ type, exact, min }: PlotColumn): Scale {
   return { toNumber: Number, format: by(numeric), round: by(rounded) };
 }
 
-/** ms; of a time of day since midnight. What has no zone is taken as if it were UTC. */
+/** Milliseconds since 1970, or since midnight for a time of day. A value without a zone counts as UTC. */
 function timeOf(value: Value | undefined): number {
   const text = String(value ?? '').replace(' ', 'T');
   if (/^\d\d:/.test(text)) return Date.parse(`1970-01-01T${text}Z`);
@@ -67,10 +67,10 @@ export interface Drawing {
   greatest: Value | undefined;
 }
 
-/** More are a line. */
+/** With more filled buckets the line alone is drawn. */
 const DOTS = 200;
 
-/** Through the least and the greatest value of each bucket, so that no peak is lost. */
+/** Draws a line through the least and the greatest value of each bucket, so that no peak is lost. */
 export function drawSeries({ buckets }: { buckets: Buckets }, { toNumber }: Scale): Drawing {
   const { min, max, count } = buckets;
   const filled = count.flatMap((n, at) => (n > 0 ? [at] : []));
@@ -102,7 +102,7 @@ export function drawSeries({ buckets }: { buckets: Buckets }, { toNumber }: Scal
   return { line: steps.join(''), dots, least, greatest };
 }
 
-/** The bucket next to one that holds a value; the same where none does. */
+/** The nearest bucket that holds a value; `at` itself where none does. */
 export function nearestFilled({ buckets: { count } }: { buckets: Buckets }, at: number): number {
   for (let by = 0; by < count.length; by++) {
     if ((count[at + by] ?? 0) > 0) return at + by;

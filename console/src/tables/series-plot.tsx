@@ -12,7 +12,7 @@ export type Zoom = { from: string; to: string }[];
 
 interface SeriesPlotProps {
   table: TableKey;
-  /** Of the rows that are plotted. */
+  /** The filters that the plotted rows pass. */
   filter: string[];
   x: Column;
   y: Column;
@@ -176,7 +176,7 @@ export function SeriesPlot({ table, filter, x, y, zoom, onZoom }: SeriesPlotProp
 
 const rowsOf = (count = 0) => (count === 1 ? 'one row' : `${formatCount(count)} rows`);
 
-/** How many buckets fit. */
+/** The number of buckets that fit. */
 function usePoints(area: { current: HTMLElement | null }): number {
   const [points, setPoints] = useState(0);
   useEffect(() => {

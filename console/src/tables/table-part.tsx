@@ -49,7 +49,7 @@ function ShownTable({ table, data }: { table: TableKey; data: Table }) {
   const byName = (which: string) => columns.find(({ name }) => name === search.get(which));
   const [x, y] = [byName('x'), byName('y')];
   const row = Math.max(0, (Number(search.get('row')) || 1) - 1);
-  // Another view begins at its beginning.
+  // Another view is shown from its beginning.
   const filter = (filters: string[]) => change({ filter: filters, row: undefined });
   const onRow = useCallback(
     (first: number) => change({ row: first > 0 ? String(first + 1) : undefined }),
@@ -152,7 +152,7 @@ function PlotButton({ columns, onPlot }: { columns: Column[]; onPlot: Change }) 
 
 interface PlotProps {
   table: TableKey;
-  /** Of the rows that are plotted. */
+  /** The filters that the plotted rows pass. */
   filter: string[];
   columns: Column[];
   x: Column;
@@ -167,7 +167,7 @@ function Plot({ table, filter, columns, x, y, search, onChange }: PlotProps) {
     .getAll('from')
     .flatMap((from, n) => (tos[n] === undefined ? [] : [{ from, to: tos[n] }]));
   const choose = (axis: 'x' | 'y', name: string) =>
-    // What was zoomed into is of the other column.
+    // The zoom is into the other column's values.
     onChange({ [axis]: name, ...(axis === 'x' && { from: undefined, to: undefined }) });
   const select = (axis: 'x' | 'y', chosen: Column) => (
     <label class="row">

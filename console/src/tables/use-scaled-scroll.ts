@@ -56,7 +56,7 @@ export function useScaledScroll(
       heldUntil.current = 0;
     };
     const onKey = (event: KeyboardEvent) => {
-      // Browsers go to an end in many steps, the last of which are small: these would end a few rows before it.
+      // Goes to an end at once: browsers go there in many steps, and small last ones would end a few rows before it.
       if (event.target !== element || (event.key !== 'Home' && event.key !== 'End')) return;
       event.preventDefault();
       if (event.key === 'Home') scale.moveTo(0);

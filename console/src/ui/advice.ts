@@ -47,7 +47,7 @@ interface Refusal {
   code: string;
   detail: string;
   hint?: string;
-  /** Of `invalid_input`. */
+  /** The wrong fields, where the code is `invalid_input`. */
   fields?: unknown;
 }
 
@@ -59,7 +59,7 @@ export function describeRefusal({ code, detail, fields }: Refusal): string {
   return detail;
 }
 
-/** What can be done about it there. */
+/** What can be done at a page about the error. */
 export function adviceOf({ code, hint = '' }: Omit<Refusal, 'detail'>): string | undefined {
   const known = ADVICE.find(([pattern]) => pattern.test(`${code} ${hint}`));
   if (known) return known[1];
@@ -73,6 +73,6 @@ function describeField({ field, problem }: { field: string; problem: string }): 
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.');
 }
 
-/** Where in a list it is says nothing to people, who see no list. */
+/** The problem of a field without a label. Where in a list the field is says nothing to people, who see no list. */
 const nameless = (field: string, problem: string): string =>
   field === 'body' || field.startsWith('acl.') ? problem : `${field}: ${problem}`;

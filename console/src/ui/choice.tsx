@@ -8,17 +8,17 @@ import { usePositionBelow } from './use-position-below.ts';
 
 interface ChoiceProps {
   label: string;
-  /** The label is told, and not shown. */
+  /** The label is for screen readers alone. */
   isBare?: boolean;
   /** What stands below the field. */
   hint?: string;
-  /** Of its field in a form. */
+  /** The field's name in a form. */
   name?: string;
   required?: boolean;
   autofocus?: boolean;
   /** Empty where nothing is chosen. */
   value: string;
-  /** Of the value, where it is not among the options that were read so far. */
+  /** The name of `value`, where it is not among the options that were read so far. */
   valueName?: string;
   /** What choosing nothing is called, which is offered unless the field is required. */
   none?: string;
@@ -41,7 +41,7 @@ export function Choice(props: ChoiceProps) {
   const input = useRef<HTMLInputElement>(null);
   const popup = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);
-  /** What was typed and has led to no choice. */
+  /** Text that was typed and has led to no choice. */
   const [typed, setTyped] = useState<string>();
   const [active, setActive] = useState(-1);
   usePositionBelow({ popup, anchor: input, isOpen });
@@ -52,7 +52,7 @@ export function Choice(props: ChoiceProps) {
   const nameOf = (wanted: string) => options.find(([each]) => each === wanted)?.[1];
   const chosen = value === '' ? '' : (nameOf(value) ?? valueName ?? value);
 
-  /** The field was left with it, and is in a form, which is not sent so: what is chosen may be something else. */
+  /** Whether the field was left with such text. A form with it is not sent: the value may not be what is meant. */
   const isWrong = typed !== undefined && !isOpen;
   useLayoutEffect(() => {
     input.current?.setCustomValidity(typed === undefined ? '' : NOT_CHOSEN);

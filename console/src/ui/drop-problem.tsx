@@ -2,7 +2,7 @@ import type { Drop } from '../service/dropped.ts';
 import { Button } from './button.tsx';
 import { formatCount } from './numbers.ts';
 
-/** Of many the first are named. */
+/** The most files that are named. */
 const NAMED = 5;
 
 /** What is wrong with what was dropped, if anything is. */

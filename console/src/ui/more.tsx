@@ -1,7 +1,7 @@
 import { Button } from './button.tsx';
 
 interface MoreProps {
-  /** Of an infinite query. */
+  /** An infinite query. */
   list: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
   /** What the next page has. */
   children: string;

@@ -62,7 +62,7 @@ export function Duration({ from, to }: { from: string; to: string | null }) {
   return <span class="duration">{formatDuration(ms, to === null)}</span>;
 }
 
-/** Such as 0.4 s, 12 s, 3 min 5 s, 2 h 10 min; of what goes on in whole seconds. */
+/** Such as 0.4 s, 12 s, 3 min 5 s, 2 h 10 min; in whole seconds while it still runs. */
 export function formatDuration(ms: number, isRunning = false): string {
   if (ms < 10 * SECOND && !isRunning) return `${(ms / SECOND).toFixed(1)} s`;
   if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`;

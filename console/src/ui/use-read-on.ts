@@ -10,10 +10,7 @@ interface List extends More {
   data: { pages: unknown[] } | undefined;
 }
 
-/**
- * Reads a list on to its end: the service has it in an order of its own, and here it is sorted, or something in it is
- * looked for.
- */
+/** Reads a list to its end: the service has an order of its own, and here the list is sorted or searched. */
 export function useReadOn(list: List): boolean {
   const { data, hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = list;
   const isReading =
@@ -24,7 +21,7 @@ export function useReadOn(list: List): boolean {
   return isReading;
 }
 
-/** Of rows that are there those that are drawn, and how more of them are; then how more of the list is read. */
+/** The rows to draw, and what draws more: first those that were read already, then the next page of the list. */
 export function useFirstRows<Row>(rows: Row[], list: List, isReading: boolean) {
   const [shown, setShown] = useState(ROWS);
   const isAll = rows.length <= shown;

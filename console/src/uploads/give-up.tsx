@@ -5,7 +5,10 @@ import { formatBytes } from '../ui/format-bytes.ts';
 
 interface GiveUpProps {
   names: string;
-  /** Bytes that the service has of it, as far as they are known. Of what is not begun nothing is lost. */
+  /**
+   * Bytes that the service has of the upload, as far as they are known; undefined where it has not begun, so that nothing is
+   * lost.
+   */
   arrived: number | undefined;
   isPending?: boolean;
   error?: unknown;

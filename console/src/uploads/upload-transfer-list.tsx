@@ -24,7 +24,7 @@ const STATES: Record<UploadTransfer['state'], string> = {
   done: 'succeeded',
   failed: 'failed',
 };
-/** Of the names of an upload so many are told. */
+/** The most names of an upload that are shown. */
 const NAMES = 3;
 
 /** The uploads of this page: how far they are, and what became of them. */

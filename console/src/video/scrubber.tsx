@@ -7,7 +7,7 @@ import { placeTile, type Tiles } from './tiles.ts';
 interface ScrubberProps {
   timing: Timing;
   frame: number;
-  /** Of the video. */
+  /** The video's address. */
   address: string;
   /** Small pictures, and where they are; gone with the session. Without them the video itself shows its frames. */
   sprite: { address: string; tiles: Tiles } | undefined;
@@ -81,7 +81,7 @@ function Tile({ address, tiles, time, onGone }: TileProps) {
   );
 }
 
-/** A frame of the video. One that is wanted while another is sought is sought next. */
+/** A frame of the video. A frame that is wanted while another one is sought comes next. */
 function Glimpse({ address, time }: { address: string; time: number }) {
   const video = useRef<HTMLVideoElement>(null);
   const wanted = useRef(time);

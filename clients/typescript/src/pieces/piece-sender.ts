@@ -6,9 +6,9 @@ import { putFile } from '../put-file.ts';
 import { Turns } from '../turns.ts';
 import { nameOf } from './pieces-on-host.ts';
 
-/** Smaller ones cost more than they save. */
+/** Smaller pieces cost more than they save. */
 const LEAST_BYTES = 256 << 10;
-/** Each is a job. */
+/** Each piece is a job. */
 const MAX_PIECES = 10_000;
 
 /** Where pieces go, and how large they are at first. */
@@ -19,7 +19,7 @@ export interface PieceSending {
   length: number;
   /** Bytes of the file. */
   total: number;
-  /** So often in a row a piece that gets no smaller is sent again. */
+  /** How often in a row a piece is sent that gets no smaller. */
   attempts: number;
 }
 
@@ -32,7 +32,7 @@ export class PieceSender {
   readonly #given: PieceSending;
   readonly #least: number;
   readonly #turns = new Turns();
-  /** Of pieces that were sent alone. */
+  /** The losses of pieces that were sent alone. */
   readonly #losses: Losses;
   #length: number;
 
@@ -44,7 +44,7 @@ export class PieceSender {
     this.#losses = new Losses(connection.http);
   }
 
-  /** Of the next piece. */
+  /** Bytes of the next piece. */
   get length(): number {
     return this.#length;
   }
@@ -67,7 +67,7 @@ export class PieceSender {
     }
   }
 
-  /** False where the connection was lost. */
+  /** Returns false where the connection was lost. */
   async #put(
     name: string,
     piece: Uint8Array,

@@ -6,23 +6,23 @@ import { quoteWord, readMode, runScript, type ScriptSession } from './script-on-
 export interface Pieces {
   /** Absolute; beside the target, so that a rename puts the file in its place. */
   folder: string;
-  /** Absolute; where it was a link, what that names. */
+  /** Absolute; where the given path is a link, the file that it names. */
   target: string;
-  /** The permissions of what is there, or those of a new file. */
+  /** The permissions of the file that is there, or those of a new one. */
   mode: number;
-  /** Bytes of the whole pieces that are there, by where they begin in the file. */
+  /** Bytes of each whole piece that is there, by where it begins in the file. */
   stored: Map<number, number>;
 }
 
-/** The name of a piece says where it begins, and its bytes. */
+/** The name of a piece: where it begins, and its bytes. */
 export const nameOf = (start: number, length: number) => `${start}-${length}`;
-/** So many names stand in one line of a script. */
+/** The most names in one line of a script. */
 const NAMES = 100;
 
 const RIGHTS_OF_GROUP = 0o070;
 const toOctal = (mode: number) => mode.toString(8).padStart(4, '0');
 
-/** Nobody comes back to pieces that are so old. */
+/** The age from which on nobody comes back to pieces. */
 const OLD_DAYS = 7;
 
 interface PiecesTarget {
@@ -92,7 +92,7 @@ function readKept(permissions: string): number | undefined {
   return mode !== undefined && permissions.endsWith('+') ? mode & ~RIGHTS_OF_GROUP : mode;
 }
 
-/** A path of a host that is not UTF-8 was decoded to that of another file. */
+/** Refuses a path that is not UTF-8 on its host: decoded, it is the path of another file. */
 function refuseOtherName(path: string): void {
   if (!path.includes('\ufffd')) return;
   throw new WindlassError({
@@ -102,19 +102,19 @@ function refuseOtherName(path: string): void {
   });
 }
 
-/** The last of those that begin at one place is taken. */
+/** An entry of `stored`, from the name of a piece; none for other names. Of pieces that begin at one place the last is kept. */
 function readPiece(name: string): [number, number][] {
   const [, start, length] = /^(\d+)-(\d+)$/.exec(name) ?? [];
   return start === undefined ? [] : [[Number(start), Number(length)]];
 }
 
 interface WholeFile {
-  /** Of its pieces, in their order. */
+  /** The names of its pieces, in order. */
   names: string[];
   size: number;
   /** SHA-256 in hexadecimal digits. */
   digest: string;
-  /** By default that of what is there. */
+  /** Default: the mode of the file that is there. */
   mode?: number;
 }
 
@@ -173,7 +173,7 @@ end other
   return output === 'whole\n';
 }
 
-/** Removes them, where nobody is to go on with them. */
+/** Removes the pieces, where nobody is to go on with them. */
 export async function removePieces(
   session: ScriptSession,
   { folder }: Pieces,
@@ -187,7 +187,7 @@ exit 0`,
   );
 }
 
-/** In their order; a line of a shell may be only so long. */
+/** Commands that print the pieces in order, on several lines: a shell bounds the length of a line. */
 function catsOf(names: string[]): string {
   let text = '';
   for (let at = 0; at < names.length; at += NAMES)
