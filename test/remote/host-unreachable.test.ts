@@ -22,7 +22,7 @@ const NO_CONNECTION = 'waiting: there is no connection to the host';
 
 describeStack(missingPrograms('sshd'), 'a host that is unreachable', form => {
   const good = useStarted(() => startTestSshd());
-  const { client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '2' } });
+  const { client, sshd } = useRemoteStack(form, { workers: 2, env: { REMOTE_SLOTS: '2' } });
   beforeAll(async () => {
     await addHost(client, good, { name: 'good' });
   });
@@ -120,7 +120,7 @@ describeStack(missingPrograms('sshd'), 'a host that is unreachable for a while',
 
 describeStack(missingPrograms('sshd'), 'a host whose shell hangs after the login', form => {
   const good = useStarted(() => startTestSshd());
-  const { client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '1' } });
+  const { client, sshd } = useRemoteStack(form, { workers: 2, env: { REMOTE_SLOTS: '1' } });
   beforeAll(async () => {
     await addHost(client, good, { name: 'good' });
   });
