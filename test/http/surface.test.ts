@@ -69,7 +69,7 @@ describeStack(missingPrograms('sshd'), 'the HTTP surface', form => {
       ready: true,
       checks: { database: null, objects: null, queue: null, work: null },
       degraded: [],
-      workers: 2,
+      workers: 1,
     });
   });
 
