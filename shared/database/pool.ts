@@ -19,8 +19,13 @@ interface Pool {
   renew: () => void;
 }
 
-/** A statement of the driver, with the function of a client that sends it. It is called when the statement is awaited. */
-type Statement = Promise<unknown> & { handler: (statement: Statement) => void };
+/** A statement of the driver. */
+type Statement = Promise<unknown> & {
+  /** The function of a client that sends it. It is called when the statement is awaited. */
+  handler: (statement: Statement) => void;
+  /** Takes each row instead of the driver. */
+  forEachFn?: (row: unknown, result: unknown[]) => void;
+};
 
 /** Throws where the driver has another way to send it: the template, which never connects, would. */
 const toStatement = (made: Promise<unknown>) =>
@@ -52,6 +57,9 @@ export function openPool(url: string, { max, usual, onFailed, ...options }: Pool
     // A statement is a promise. The names and lists of values in it, which are made here too, are not sent by themselves.
     if (!(made instanceof Promise)) return made;
     toStatement(made).handler = statement => {
+      // The driver would put rows behind as many holes as rows came before the error of the connection's last statement: a
+      // user who exists was not found (decision 7). Transactions need no such care: `begin` and `rollback` reset the count.
+      statement.forEachFn = (row, result) => result.push(row);
       const sent = run(({ send }) => {
         send(statement);
         return statement;
