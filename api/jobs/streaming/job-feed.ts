@@ -7,6 +7,8 @@ import { type OutputReader, rangeBytes, SMALL_BYTES, WRITE_TIMEOUT_MS } from './
 /** Fans one job's changes out to its event streams: output is read and encoded once for all streams at the same offsets. */
 export class JobFeed {
   readonly streams = new Set<EventStream>();
+  /** Who owned the job when the feed was opened, and alone may follow it: a removed user's jobs become nobody's. */
+  readonly owner: string;
   readonly #output: OutputReader;
   readonly #onFailure: (error: unknown) => void;
   /** The streams that wait for a pending read, by version and offsets. */
@@ -15,14 +17,11 @@ export class JobFeed {
   #update: JobUpdate;
 
   constructor(row: JobSummary, output: OutputReader, onFailure: (error: unknown) => void) {
+    this.owner = row.owner;
     this.#row = row;
     this.#update = toUpdate(row);
     this.#output = output;
     this.#onFailure = onFailure;
-  }
-
-  get owner(): string {
-    return this.#row.owner;
   }
 
   /** Adds a stream that begins with this row. */
@@ -36,6 +35,8 @@ export class JobFeed {
   change(row: JobSummary | undefined): void {
     if (!row) for (const stream of this.streams) stream.end();
     if (!row || !isNewer(row, this.#row)) return;
+    // The revocation may have come before a stream was added.
+    if (row.owner !== this.owner) for (const stream of this.streams) stream.abort();
     this.#row = row;
     this.#update = toUpdate(row);
     for (const stream of this.streams) this.#advance(stream);
