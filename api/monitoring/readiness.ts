@@ -15,6 +15,8 @@ import { describeStuck, findStuck, STUCK_SECONDS } from './stuck-queues.ts';
 
 /** Time limit of each check; a dependency that does not answer within it counts as unreachable. */
 const DEADLINE_MS = 2_000;
+/** What is counted among the jobs is used for so long: each count reads up to 100,000 rows, and anybody may ask. */
+const COUNTS_KEPT_MS = 1_000;
 
 interface Readiness {
   ready: boolean;
@@ -34,10 +36,10 @@ interface Readiness {
   workers: number | null;
 }
 
-/** Checks all dependencies concurrently. While a check hangs, further requests share it. */
+/** Checks all dependencies concurrently. While a check hangs, further requests share it; counts are kept for a second. */
 export class ReadinessCheck {
   readonly #api: ApiContext;
-  readonly #pending = new Map<string, Promise<unknown>>();
+  readonly #asked = new Map<string, { answer: Promise<unknown>; until: number }>();
   #told: string | null = null;
   /** Start of this process. */
   readonly #began = performance.now();
@@ -57,8 +59,12 @@ export class ReadinessCheck {
         this.#ask('owner', () => findForeignStore(db, this.#api.objects)),
         this.#ask('queue', () => this.#api.queues.check()),
         this.#ask('eviction', () => this.#api.queues.evictionPolicy()),
-        this.#ask('work', () => describeWork(db, (performance.now() - this.#began) / 1_000)),
-        this.#ask('waiting', () => readUnsupported(db)),
+        this.#ask(
+          'work',
+          () => describeWork(db, (performance.now() - this.#began) / 1_000),
+          COUNTS_KEPT_MS,
+        ),
+        this.#ask('waiting', () => readUnsupported(db), COUNTS_KEPT_MS),
         this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
       ]);
     const ofAnother = foreign.value ? describeForeign(foreign.value) : null;
@@ -91,18 +97,29 @@ export class ReadinessCheck {
     this.#told = foreign;
   }
 
+  #share(name: string, answer: Promise<unknown>, keptMs: number): void {
+    const entry = { answer, until: Number.POSITIVE_INFINITY };
+    this.#asked.set(name, entry);
+    answer.then(
+      () => {
+        entry.until = performance.now() + keptMs;
+      },
+      () => {
+        entry.until = 0;
+      },
+    );
+  }
+
+  /** `keptMs`: for how long further requests share what it found. A failure is not kept. */
   async #ask<T>(
     name: string,
     check: () => Promise<T>,
+    keptMs = 0,
   ): Promise<{ value?: T; problem: string | null }> {
-    let pending = this.#pending.get(name) as Promise<T> | undefined;
-    if (!pending) {
-      pending = Promise.resolve()
-        .then(check)
-        .finally(() => this.#pending.delete(name));
-      this.#pending.set(name, pending);
-    }
-    const asked = pending;
+    const kept = this.#asked.get(name);
+    const isKept = kept && performance.now() < kept.until;
+    const asked = isKept ? (kept.answer as Promise<T>) : Promise.resolve().then(check);
+    if (!isKept) this.#share(name, asked, keptMs);
     const deadline = { ms: DEADLINE_MS, what: `the ${name}` };
     try {
       return { value: await withDeadline(deadline, () => asked), problem: null };

@@ -48,7 +48,7 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
       `1 job of kind command (payload version ${NEWER}) waits for a worker of a newer release.`,
       '1 job of kind future (payload version 1) waits for a worker of a newer release.',
     ];
-    expect(await readDegraded()).toEqual(named);
+    await expect.poll(readDegraded).toEqual(named);
     await waitFor(() => named.every(line => stack.log().includes(line.slice(0, -1))), {
       what: 'the log to name them',
       timeoutMs: 40_000,
@@ -60,7 +60,7 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
       await client.delete(`/api/jobs/${id}`);
       expect(await client.get<Job>(`/api/jobs/${id}`)).toMatchObject({ state: 'cancelled' });
     }
-    expect(await readDegraded()).toEqual([]);
+    await expect.poll(readDegraded).toEqual([]);
   });
 
   test('is sent to nobody while newer workers take no jobs of its queue', async () => {
@@ -78,9 +78,11 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
         await waitForEnd(client, (await launchAsync(client, sid, 'true')).id);
       const [row] = await sql`select epoch, dispatched from jobs where id = ${id}`;
       expect(row).toMatchObject({ epoch: 0, dispatched: null });
-      expect(await readDegraded()).toEqual([
-        `1 job of kind command (payload version ${NEWER}) waits for a worker of a newer release.`,
-      ]);
+      await expect
+        .poll(readDegraded)
+        .toEqual([
+          `1 job of kind command (payload version ${NEWER}) waits for a worker of a newer release.`,
+        ]);
       await client.delete(`/api/remotes/${sid}`);
     } finally {
       await sql`delete from workers where id = any(${others})`;

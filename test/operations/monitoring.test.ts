@@ -1,11 +1,17 @@
+import { join } from 'node:path';
 import type postgres from 'postgres';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { ReadinessCheck } from '../../api/monitoring/readiness.ts';
 import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { API_METRICS, WORKER_METRICS } from '../../shared/process/metrics.ts';
+import { FileStore } from '../../shared/storage/file-store.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
 import { openStackDatabase } from '../harness/databases/database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
+import { countRowsRead } from '../harness/databases/rows-read.ts';
 import {
   addHost,
   holderOf,
@@ -47,6 +53,8 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
     const answer = await fetch(`${stack.url}/readyz`);
     return { status: answer.status, ...((await answer.json()) as Readiness) };
   };
+  /** What is counted may be a second old. */
+  const untilReady = (expected: object) => expect.poll(ready).toMatchObject(expected);
 
   test('GET / says what this is and where to go, as JSON, and leads browsers to the console', async () => {
     const answer = await fetch(stack.url);
@@ -248,9 +256,11 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
       expect(sum(samples, 'windlass_queue_stuck')).toBe(1);
 
       await rows`update jobs set not_before = now() + interval '1 hour' where id = ${job.id}`;
-      const heldBack = await ready();
-      expect(heldBack).toMatchObject({ status: 200, workers: 0 });
-      expect(heldBack.checks.work).toMatch(/^No upkeep worker is alive/);
+      await untilReady({
+        status: 200,
+        workers: 0,
+        checks: { work: expect.stringMatching(/^No upkeep worker is alive/) },
+      });
       const held = await readMetrics(client);
       expect(sum(held, 'windlass_queue_depth', { queue: 'remote' })).toBe(1);
       expect(sum(held, 'windlass_queue_oldest_waiting_seconds', { queue: 'remote' })).toBe(0);
@@ -263,7 +273,7 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
       await waitForEnd(client, job.id);
       await client.delete(`/api/jobs/${lost.id}`);
       await waitForEnd(client, lost.id);
-      expect(await ready()).toMatchObject({ status: 200, checks: { work: null } });
+      await untilReady({ status: 200, checks: { work: null } });
     } finally {
       stack.kill('windlass-worker', 'SIGCONT');
     }
@@ -281,14 +291,12 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
     try {
       expect(await upkeep()).toBe(0);
       expect(await kinds()).not.toContain('upkeep');
-      const found = await ready();
-      expect(found).toMatchObject({ status: 200, ready: true });
-      expect(found.checks.work).toMatch(/^No upkeep worker is alive/);
-      expect(found.degraded).toEqual([found.checks.work]);
+      const work = expect.stringMatching(/^No upkeep worker is alive/);
+      await untilReady({ status: 200, ready: true, checks: { work }, degraded: [work] });
     } finally {
       await rows`update workers set upkeep = null`;
     }
-    expect(await ready()).toMatchObject({ checks: { work: null }, degraded: [] });
+    await untilReady({ checks: { work: null }, degraded: [] });
   });
 
   test('the slots of a draining worker do not count', async () => {
@@ -346,6 +354,47 @@ function logLines(stack: Stack): LogLine[] {
     .filter(line => line.startsWith('{') && line.endsWith('}'))
     .map(line => JSON.parse(line) as LogLine);
 }
+
+describe('requests of anybody', () => {
+  const given = withDatabase('readiness');
+
+  test('have the jobs counted once a second, however many there are', async () => {
+    const { sql } = given.database();
+    await sql`insert into workers (id, host, pid, slots, understands, seen)
+      values ('w', 'h', 1, '{"remote": 1}', '{"command": 1}', 'infinity')`;
+    await sql`insert into jobs (id, kind, queue, owner, payload, created)
+      select n::text, 'command', 'remote', 'ada', '{}', now() - interval '1 hour' from generate_series(1, 1000) n`;
+    await sql`analyze jobs`;
+    // A process that began lately does not ask what its workers do.
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      const count = (times: number, seconds: number) =>
+        countRowsRead(given, ['jobs'], async database => {
+          const check = new ReadinessCheck({
+            database,
+            objects: new FileStore(join(given.path, 'objects')),
+            queues: { check: async () => {}, evictionPolicy: async () => undefined },
+            freeSpace: { describeShortage: async () => undefined },
+            log: createLog({ level: 'silent', name: 'test' }),
+            stopping: new AbortController().signal,
+          } as unknown as ConstructorParameters<typeof ReadinessCheck>[0]);
+          vi.advanceTimersByTime(60_000);
+          for (let n = 0; n < times; n++) {
+            expect((await check.run()).checks.work).toContain('remote, 1000 jobs');
+            vi.advanceTimersByTime((seconds * 1_000) / times);
+          }
+        });
+      // The first makes the store that of the database.
+      await count(1, 0);
+      const once = await count(1, 0);
+      expect(once.jobs).toBeGreaterThan(1_000);
+      expect(await count(10, 0.9)).toEqual(once);
+      expect(await count(10, 10)).toEqual({ jobs: 10 * (once.jobs ?? 0) });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
 
 describe('a database that hangs', () => {
   const stack = useStarted(() => startStack());
