@@ -9,7 +9,7 @@ import {
   projects,
   users,
 } from '../../shared/database/schema.ts';
-import { cancelJobs } from '../../shared/jobs/cancel.ts';
+import { cancelJobs, cancelJobsOf, USER_REMOVED } from '../../shared/jobs/cancel.ts';
 import { isOpenByOwner } from '../../shared/jobs/job-conditions.ts';
 import type { WriteAudit } from './audit.ts';
 import { disownJobs, nobodyAfter } from './disown-jobs.ts';
@@ -43,17 +43,15 @@ export async function removeUser(
   await removeWebhooks(tx, username, audit);
   const emptied = await leaveProjects(tx, { username, heir, audit });
   await disownUploads(tx, { username, nobody });
-  const cancelled = await cancelJobs(
-    tx,
-    or(
-      and(eq(jobs.owner, username), isOpenByOwner),
-      and(isAmong(jobs.project, emptied), isNull(jobs.finished)),
-    ),
-  );
+  // Parses too, into projects of others: what a parse makes is its user's, who is no writer any more.
+  const own = await cancelJobs(tx, and(eq(jobs.owner, username), isOpenByOwner), {
+    detail: USER_REMOVED,
+  });
+  const others = await cancelJobsOf(tx, isAmong(jobs.project, emptied));
   // Ended sessions keep their owner: the sealed credential is bound to that name, and clean-up on the host needs it.
   await disownJobs(tx, { username, nobody });
   await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.owner, username));
-  return { jobs: [...ended.jobs, ...cancelled], sessions: ended.sessions };
+  return { jobs: [...ended.jobs, ...own, ...others], sessions: ended.sessions };
 }
 
 /**

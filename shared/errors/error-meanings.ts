@@ -174,7 +174,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Read the resource again, then decide.',
   },
   cancelled: {
-    meaning: 'The job was cancelled, by DELETE or because its session ended.',
+    meaning:
+      'The job was cancelled, by DELETE or because its session ended or its user was removed.',
     remedy: 'Start another job.',
   },
   challenge_expired: {

@@ -6,7 +6,8 @@ import { WindlassError } from '../errors/errors.ts';
 import { KINDS_THAT_WAIT, KINDS_WITH_OWN_STATE } from './catalog.ts';
 import { isOpenById } from './job-conditions.ts';
 
-/** The detail of jobs that were cancelled for that. */
+/** The details of jobs that were cancelled for these. */
+export const USER_REMOVED = 'its user was removed.';
 export const SESSION_ENDED =
   'its session ended, by DELETE /remotes/(sid), with the access of its user or for want of use.';
 
@@ -14,8 +15,8 @@ export const SESSION_ENDED =
  * Cancels these jobs, and returns the ids of those that were open. Jobs that no worker ever claimed end at once;
  * workers end the others. The rows of the jobs' parents are locked before the jobs, as everywhere.
  */
-export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
-  cancelOpen(tx, and(which, isOpenById));
+export const cancelJobs = (tx: Tx, which: SQL | undefined, { detail }: { detail?: string } = {}) =>
+  cancelOpen(tx, and(which, isOpenById), { detail });
 
 /** Those of a session, a project, a model or an upload, by its index of jobs. */
 export const cancelJobsOf = (

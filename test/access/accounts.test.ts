@@ -4,6 +4,7 @@ import { hashSecret } from '../../api/identity/random-secrets.ts';
 import { Client } from '../../servers/api-client.ts';
 import { logIn, sendLogin } from '../harness/browser/browser-login.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
+import { startParse, utf8 } from '../harness/clients/tables.ts';
 import { makeModel } from '../harness/clients/uploads.ts';
 import { apiUrls, openStackDatabase } from '../harness/databases/database.ts';
 import { launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
@@ -252,5 +253,41 @@ describeStack(missingPrograms('sshd'), 'accounts', form => {
     expect((await removed).status).toBe(204);
     const owners = await database`select owner from uploads where model = ${mid} group by 1`;
     expect(owners).toEqual([{ owner: expect.stringMatching(`^${username} \\(removed `) }]);
+  });
+
+  test('a removal ends parses into projects of others, which tell why', async () => {
+    const { username, client } = await addUser();
+    const { pid, mid } = await makeModel(admin);
+    const acl = { administrators: [{ user: stack.username }], writers: [{ user: username }] };
+    const shared = { method: 'PUT', body: JSON.stringify({ acl }) };
+    expect((await admin.fetch(`/api/projects/${pid}`, shared)).status).toBe(200);
+    const line = `${'0123456789,'.repeat(20)}1\n`;
+    const big = utf8(`${'c,'.repeat(20)}d\n${line.repeat(150_000)}`);
+    const claimed = await startParse(client, { mid, parser: 'csv', files: { claimed: [big] } });
+    const hasChild = () => stack.pids().some(({ name }) => name === 'windlass-child-parse');
+    await waitFor(hasChild, { what: 'a child to read the table', timeoutMs: 60_000 });
+    stack.kill('windlass-child-parse', 'SIGSTOP');
+    await database`update workers set draining = true`;
+    try {
+      await startParse(client, { mid, parser: 'csv', files: { waiting: [utf8('a\n1\n')] } });
+      const told = () => database`
+        select aids[1] as aid, jobs.state
+        from uploads join jobs on jobs.id = uploads.job where uploads.model = ${mid} order by 1`;
+      expect(await told()).toEqual([
+        { aid: 'claimed', state: 'running' },
+        { aid: 'waiting', state: 'queued' },
+      ]);
+      expect((await admin.fetch(`/api/users/${username}`, { method: 'DELETE' })).status).toBe(204);
+      expect((await waitForEnd(admin, claimed.job)).state).toBe('cancelled');
+      const parse = (aid: string) => ({
+        aids: [aid],
+        state: 'failed',
+        error: { message: 'Cancelled: its user was removed.' },
+      });
+      const { parses } = await admin.get<{ parses: unknown[] }>(`/api/models/${mid}`);
+      expect(parses).toMatchObject([parse('waiting'), parse('claimed')]);
+    } finally {
+      await database`update workers set draining = false`;
+    }
   });
 });

@@ -1,18 +1,18 @@
-import { and, eq, isNotNull, isNull } from 'drizzle-orm';
+import { and, eq, isNull, notExists, sql } from 'drizzle-orm';
 import {
   describeOutage,
   isDatabaseDown,
   sqlState,
   type Tx,
 } from '../../shared/database/connect.ts';
-import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
+import { type JobRow, jobs, sessions, users } from '../../shared/database/schema.ts';
 import {
   ERRORS,
   type ErrorRecord,
   toErrorRecord,
   WindlassError,
 } from '../../shared/errors/errors.ts';
-import { SESSION_ENDED } from '../../shared/jobs/cancel.ts';
+import { SESSION_ENDED, USER_REMOVED } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOBS, type JobKind, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { backoffAfter, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
 import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
@@ -183,18 +183,23 @@ export class Attempt {
     this.context.log.debug({ state: ending.state, seconds }, 'job ended');
   }
 
-  /** Nobody asked for the end of this job where that of its session cancelled it. */
+  /** Nobody asked for the end of this job where that of its session, or of its user, cancelled it. */
   async #nameReason(error: WindlassError): Promise<WindlassError> {
-    const { session, id } = this.context.job;
-    if (session === null || error.message !== ERRORS.cancelled.title) return error;
-    const isOfSession = this.#worker.database.db
-      .select({ id: jobs.id })
+    if (error.message !== ERRORS.cancelled.title) return error;
+    const { db } = this.#worker.database;
+    const itsUser = db.select({ one: sql`1` }).from(users).where(eq(users.username, jobs.owner));
+    const reasons = db
+      .select({
+        isOfSession: sql<boolean>`${sessions.ended} is not null`,
+        isOfUser: notExists(itsUser).mapWith(Boolean),
+      })
       .from(jobs)
-      .innerJoin(sessions, eq(sessions.sid, jobs.session))
-      .where(and(eq(jobs.id, id), isNotNull(sessions.ended), isNull(jobs.userCancelled)));
+      .leftJoin(sessions, eq(sessions.sid, jobs.session))
+      .where(and(eq(jobs.id, this.context.job.id), isNull(jobs.userCancelled)));
     // While the database is unreachable the end is written later, without this.
-    const found = await isOfSession.catch(() => []);
-    return found.length > 0 ? new WindlassError('cancelled', { detail: SESSION_ENDED }) : error;
+    const [found] = await reasons.catch(() => []);
+    if (found?.isOfSession) return new WindlassError('cancelled', { detail: SESSION_ENDED });
+    return found?.isOfUser ? new WindlassError('cancelled', { detail: USER_REMOVED }) : error;
   }
 
   async #hasEndedAs({ state }: JobEnd): Promise<boolean> {
