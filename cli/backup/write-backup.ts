@@ -101,6 +101,7 @@ async function copyTables(
   const { rows } = await client.query<{ taken: Date; migration: string }>(
     'select now() as taken, max(created_at)::text as migration from drizzle.__drizzle_migrations',
   );
+  await requireWholeMigrations(client);
   const [at] = rows;
   const migration = readJournal(MIGRATIONS).find(({ when }) => String(when) === at?.migration);
   if (!at || !migration)
@@ -123,6 +124,30 @@ async function copyTables(
     objects: await listObjects(client, folder),
     missing: [],
   };
+}
+
+/**
+ * Each statement of a migration commits by itself, so that the snapshot may have some of its columns: a restore, which
+ * makes the tables of whole migrations, could not load them.
+ */
+async function requireWholeMigrations(client: pg.Client): Promise<void> {
+  // Databases of old releases have no such table.
+  const { rows: tables } = await client.query<{ isThere: boolean }>(
+    `select to_regclass('drizzle.migration_progress') is not null as "isThere"`,
+  );
+  if (!tables[0]?.isThere) return;
+  const { rows } = await client.query<{ migration: string }>(
+    'select migration from drizzle.migration_progress limit 1',
+  );
+  const [begun] = rows;
+  if (!begun) return;
+  const known = readJournal(MIGRATIONS).find(({ when }) => String(when) === begun.migration);
+  throw new CommandError(
+    `${known ? `Migration ${known.tag}` : 'A migration of a newer release'} is applied in part.`,
+    {
+      hint: 'Let `windlass migrate`, or the start of the service, end; where it was cut, run it again.',
+    },
+  );
 }
 
 /** Writes down the keys of the objects; how many there are. */
