@@ -61,10 +61,10 @@ function describeAllSettings(): string {
 
 Settings are environment variables. \`npm start\` also reads the file \`.env\` in the current directory; the environment takes
 precedence. Every program checks all its settings before it starts anything and reports all mistakes together. An empty
-value counts as absent.
+value counts as absent, also where an empty variable of the environment takes precedence over \`.env\`.
 
 In \`.env\` a line is \`NAME=value\`, and \`#\` after a space begins a comment; a value that has \`#\` or newlines stands in \`'\` or
-\`"\`, of which \`"\` makes \`\\n\` a newline.
+\`"\`, of which \`"\` makes \`\\n\` a newline. Any other line, or a file that is not in UTF-8, ends the start.
 
 **Misspelt names** are told at the start, in a warning that names the setting that may be meant, and nothing is refused for them.
 In \`.env\` that is every name but those of settings and known tools. In the environment, which holds variables of other

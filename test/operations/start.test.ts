@@ -84,7 +84,7 @@ describe('settings', () => {
 
   describe('in a file .env', () => {
     const cwd = () => join(directory.path, 'with-settings');
-    const write = (text: string, mode?: number) => {
+    const write = (text: string | Buffer, mode?: number) => {
       mkdirSync(cwd(), { recursive: true });
       writeFileSync(join(cwd(), '.env'), text);
       if (mode !== undefined) chmodSync(join(cwd(), '.env'), mode);
@@ -109,6 +109,41 @@ SUPPORT_EMAIL=#nobody
         ),
       );
       expect(code).toBe(1);
+    });
+
+    // Without them another installation would start.
+    test('that stand in lines of another form are refused, by the numbers of these', async () => {
+      write(`\uFEFF# A comment.
+
+DATA_DIR /srv/windlass
+  export PORT = 8080
+NAME : Sunshine9
+HOST: 127.0.0.1
+SECRET_KEY="one
+
+two"
+-----END KEY-----
+SUPPORT_EMAIL:
+LOG_LEVEL=
+`);
+      const { ended } = startProgram({ args: [WINDLASS, 'up'], cwd: cwd() });
+      expectRefusal(
+        await ended,
+        [3, 5, 10, 11].map(
+          line =>
+            `^windlass: \\.env, line ${line} is neither NAME=value nor a comment\\. Correct or remove it; a value of several lines stands in quotes\\.$`,
+        ),
+      );
+    });
+
+    test.each([
+      ['UTF-16 with a byte order mark', Buffer.from('\uFEFFPORT=none\n', 'utf16le')],
+      ['UTF-16 without one', Buffer.from('PORT=none\n', 'utf16le')],
+      ['Latin-1', Buffer.from('PORT=none\nADMIN_PASSWORD=Schlüssel\n', 'latin1')],
+    ])('that are %s are refused', async (_, bytes) => {
+      write(bytes);
+      const { ended } = startProgram({ args: [WINDLASS, 'up'], cwd: cwd() });
+      expectRefusal(await ended, [/^windlass: \.env is not in UTF-8\. Save it in UTF-8\.$/]);
     });
 
     test('count', async () => {
