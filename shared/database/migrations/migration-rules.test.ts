@@ -3,7 +3,7 @@ import { MIGRATIONS, readMigrations, readStatement } from './migration-files.ts'
 import { findUnsafe } from './migration-rules.ts';
 
 const problems = (...statements: string[]) =>
-  findUnsafe([{ tag: '0005_tested', statements: statements.map(readStatement) }]).map(
+  findUnsafe([{ tag: '0041_tested', statements: statements.map(readStatement) }]).map(
     ({ problem }) => problem,
   );
 
@@ -19,7 +19,7 @@ describe('allowed is', () => {
     `ALTER TABLE "jobs" ADD COLUMN "tags" text[] DEFAULT '{"a(b)"}'::text[] NOT NULL;`,
     'ALTER TABLE "jobs" ADD COLUMN "seen" timestamp with time zone DEFAULT now() NOT NULL;',
     'CREATE INDEX CONCURRENTLY "jobs_x" ON "jobs" USING btree ("kind");',
-    '-- its successor is jobs_x\nDROP INDEX CONCURRENTLY "jobs_due";',
+    '-- contract: not needed since 82c58c9\nDROP INDEX CONCURRENTLY "jobs_due";',
     'ALTER TABLE "jobs" ADD CONSTRAINT "c" CHECK ("weight" > 0) NOT VALID;',
     'ALTER TABLE "jobs" VALIDATE CONSTRAINT "c";',
     'ALTER TABLE "jobs" SET (autovacuum_vacuum_scale_factor = 0.01);',
@@ -62,6 +62,7 @@ describe('refused is', () => {
     ['ALTER TABLE "jobs" ALTER COLUMN "epoch" SET DATA TYPE bigint;', 'writes the table anew'],
     ['CREATE INDEX "jobs_x" ON "jobs" USING btree ("kind");', 'concurrently'],
     ['DROP INDEX "jobs_due";', 'concurrently'],
+    ['-- its successor is jobs_x\nDROP INDEX CONCURRENTLY "jobs_due";', 'contract'],
     ['ALTER TABLE "jobs" ADD COLUMN "weight" integer NOT NULL;', 'a default'],
     ['ALTER TABLE "jobs" ADD COLUMN "key" uuid DEFAULT gen_random_uuid();', 'differs'],
     ['ALTER TABLE "jobs" ADD COLUMN "at" timestamptz DEFAULT clock_timestamp();', 'differs'],
@@ -76,6 +77,12 @@ describe('refused is', () => {
     ['VACUUM FULL "jobs";', 'No such statement'],
   ])('%s', (statement, said) => {
     expect(problems(statement)).toEqual([expect.stringContaining(said)]);
+  });
+
+  test('an index dropped without that comment, from migration 41 on', () => {
+    const statements = [readStatement('DROP INDEX CONCURRENTLY "jobs_due";')];
+    const found = findUnsafe(['0040_a', '0041_b'].map(tag => ({ tag, statements })));
+    expect(found.map(({ where }) => where)).toEqual(['0041_b, statement 1']);
   });
 
   test('an index on a table of an earlier migration', () => {
