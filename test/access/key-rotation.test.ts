@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type postgres from 'postgres';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { generateSealKeys, keyIds } from '../../shared/secrets/secrets.ts';
 import { openStackDatabase, readSettings } from '../harness/databases/database.ts';
@@ -15,6 +15,7 @@ import {
 import { startProgram } from '../harness/run-program.ts';
 import { startReceiver, type WebhookReceiver } from '../harness/servers/webhook-receiver.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { startSecondApi } from '../harness/stacks/second-api.ts';
 import { startStack } from '../harness/stacks/stack.ts';
 import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -172,6 +173,55 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
       const { DATABASE_URL = '' } = await readSettings(stack);
       return { DATABASE_URL, SEAL_PRIVATE_KEYS: `${key},${readStored().SEAL_PRIVATE_KEYS}` };
     };
+
+    test('the APIs know the new SECRET_KEY before one of them uses it', async () => {
+      const { SECRET_KEY = '' } = await readSettings(stack);
+      const next = 'next'.padEnd(43, '0');
+      const [restarted, changed] = await Promise.all([
+        startSecondApi(stack, { SECRET_KEY_BEFORE: next }),
+        startSecondApi(stack, { SECRET_KEY: next, SECRET_KEY_BEFORE: SECRET_KEY }),
+      ]);
+      onTestFinished(async () => {
+        await Promise.all([restarted.stop(), changed.stop()]);
+      });
+      const post = (url: string, path: string, body: object, key = 'of-the-fleet') =>
+        fetch(url + path, {
+          method: 'POST',
+          headers: {
+            Authorization: client.authorization,
+            'Content-Type': 'application/json',
+            Prefer: 'respond-async',
+            'Idempotency-Key': key,
+          },
+          body: JSON.stringify(body),
+        });
+      const repeat = async (url: string, key?: string) => {
+        const answer = await post(url, '/api/remotes/launch', { sid, command: 'echo once' }, key);
+        if (!answer.ok) {
+          await answer.body?.cancel();
+          return answer.status;
+        }
+        // A repeat names the job of the first request.
+        const { id, job } = (await answer.json()) as { id?: string; job?: string };
+        return job ?? id;
+      };
+      const job = await repeat(changed.url);
+      expect(await repeat(restarted.url)).toBe(job);
+      const jobBefore = await repeat(restarted.url, 'of-the-fleet-before');
+      expect(await repeat(changed.url, 'of-the-fleet-before')).toBe(jobBefore);
+      const made = await post(changed.url, '/api/links', { path: '/api/jobs' }, 'of-the-link');
+      const { url } = (await made.json()) as { url: string };
+      const { pathname, search } = new URL(url);
+      const open = async (api: string) => {
+        const answer = await fetch(api + pathname + search);
+        await answer.body?.cancel();
+        return answer.status;
+      };
+      expect(await open(changed.url)).toBe(200);
+      expect(await open(restarted.url)).toBe(200);
+      // One that was not restarted: why the guide has them all restarted first.
+      expect([await repeat(stack.url), await open(stack.url)]).toEqual([409, 401]);
+    });
 
     test('one that is stopped while it waits does not end like one that is done', async () => {
       const { child, ended } = start(await withUnknownKey());
