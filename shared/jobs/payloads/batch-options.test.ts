@@ -89,13 +89,23 @@ test('the options in a script end with its first command', () => {
     ]).toEqual([line, false]);
 });
 
-test.each(['"--array=1-3"', "--arr'ay'=1-3", '\\--wait', '"-a" 1-3'])(
-  'quotes hide no option: %s',
-  line => {
-    const script = `#!/bin/sh\n#SBATCH ${line}\n`;
-    expect(batchRequest.safeParse({ script }).success).toBe(false);
-  },
-);
+test.each([
+  '"--array=1-3"',
+  "--arr'ay'=1-3",
+  '\\--wait',
+  '"-a" 1-3',
+  '"--ar\\ray=1-3"',
+  "'--ar\\ray=1-3'",
+  '--ar\\ray=1-3',
+  '"-\\a" 1-3',
+  // A backslash keeps no blank outside of quotes, and within them it keeps a quote.
+  '-N1\\ --array=1-3',
+  '--comment="a\\"" --array=1-3',
+  "--comment='a\\'' --array=1-3",
+])('quotes hide no option: %s', line => {
+  const script = `#!/bin/sh\n#SBATCH ${line}\n`;
+  expect(batchRequest.safeParse({ script }).success).toBe(false);
+});
 
 test.each([
   [' \n#!/bin/sh\ntrue\n', 'must begin with #!'],
@@ -132,8 +142,10 @@ test('a folder that is relative is refused with what one looks like', () => {
 });
 
 test('a quoted value is a value', () => {
-  const script = '#!/bin/sh\n#SBATCH --comment="a --array=1 # b" -N1\n';
-  expect(batchRequest.safeParse({ script }).success).toBe(true);
+  for (const value of ['"a --array=1 # b"', '"it\'s\\" --array=1"', "'a\\' --array=1'"]) {
+    const script = `#!/bin/sh\n#SBATCH --comment=${value} -N1\n`;
+    expect(batchRequest.safeParse({ script }).success).toBe(true);
+  }
 });
 
 test('a script with line ends of DOS is refused, as sbatch does', () => {
@@ -147,6 +159,7 @@ test.each([
   ['-D /a', '/a'],
   ['-D/a -N1', '/a'],
   ['--chdir="/a b"', '/a b'],
+  [`--chdir="/it's \\"\\a\\""`, `/it's "a"`],
   ['--comment=--chdir -N1', undefined],
   ['--chdir=/a\n#SBATCH -D /b', '/b'],
 ])('a script’s %j is the folder of its job', (line, folder) => {

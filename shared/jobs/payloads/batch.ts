@@ -146,16 +146,27 @@ export function directiveLines(script: string): string[] {
   return lines.slice(0, body < 0 ? undefined : body).filter(line => line.startsWith('#SBATCH'));
 }
 
-/** The words of these lines, as sbatch reads them: quotes and backslashes keep blanks, a word that begins with `#` is a comment. */
+/**
+ * The words of these lines, as sbatch reads them: quotes keep blanks, a backslash keeps what follows it, also within quotes,
+ * but no blank outside of them. A word that begins with `#` is a comment.
+ */
 function readDirectives(script: string): string[] {
   return directiveLines(script).flatMap(line => {
-    const words = line.slice('#SBATCH'.length).match(/(?:"[^"]*"|'[^']*'|\\.|[^\s"'\\])+/g) ?? [];
+    const words =
+      line
+        .slice('#SBATCH'.length)
+        .match(/(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\\S|[^\s"'\\])+/gs) ?? [];
     const comment = words.findIndex(word => word.startsWith('#'));
-    return words
-      .slice(0, comment < 0 ? undefined : comment)
-      .map(word => word.replace(/"([^"]*)"|'([^']*)'|\\(.)/g, '$1$2$3'));
+    return words.slice(0, comment < 0 ? undefined : comment).map(unquote);
   });
 }
+
+const unquote = (word: string) =>
+  word.replace(
+    /"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|\\(.)/gs,
+    (_, double = '', single = '', kept = '') =>
+      `${double}${single}`.replace(/\\(.)/gs, '$1') + kept,
+  );
 
 /** The folder that a job runs in, of its own or as its script's `--chdir` says; undefined: the home. */
 export function folderOf({ cwd, script = '' }: Pick<BatchRequest, 'cwd' | 'script'>) {
