@@ -60,7 +60,7 @@ export interface Engine {
   status(ids: string[]): Query;
   /** Ends the job of this id only if it is of this token; without an id, all of this token. */
   cancel(id: string, token: string): string;
-  /** The jobs of this token, where nobody knows whether it was submitted. */
+  /** The jobs of this token, where nobody knows whether it was submitted; first the one that runs its script. */
   find(token: string): Query;
   /** Whether an error of submit() leaves open if the job was submitted, or may soon be gone. */
   isTransient(errors: string): boolean;

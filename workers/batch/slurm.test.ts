@@ -201,6 +201,12 @@ test('finds by name', () => {
   ]);
 });
 
+test('finds the first part of a heterogeneous job, which runs the script, before the others', () => {
+  const lines = ['11', '9', '10'].map(id => `${id}|PENDING|JobHeldUser||${TOKEN}|`);
+  const found = slurm.find(TOKEN).parse([...lines, 'answered', ''].join('\n'));
+  expect(found?.map(({ id }) => id)).toEqual(['9', '10', '11']);
+});
+
 test.each([
   [
     'sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)',

@@ -135,13 +135,18 @@ export const slurm: Engine = {
     ].join('\n');
   },
 
-  /** By what the directory adds to its name, which its command has, too. */
+  /**
+   * By what the directory adds to its name, which its command has, too. The parts of a heterogeneous job have the same, in any
+   * order: the one of the lowest id runs the script, and the others end with it.
+   */
   find(token) {
-    return query([
+    const { command } = query([
       `found=$(${queue()}) && echo ${ANSWERED}`,
       `printf '%s\n' "$found" | grep -F -e ${quoteWord(submissionOf(token))}`,
       `if command -v sacct >/dev/null; then ${account(`--name=${quoteWord(token)} --starttime=now-30days`)}; fi`,
     ]);
+    const byId = (one: BatchStatus, other: BatchStatus) => Number(one.id) - Number(other.id);
+    return { command, parse: answer => parse(answer)?.sort(byId) };
   },
 
   /** Not "unspecified error": sbatch says so after whatever a site's own plug-in has refused. */
