@@ -4,13 +4,14 @@ import { jobRecord, toJobRecord } from '../../shared/jobs/job-record.ts';
 import { batchPayload, batchRules } from '../../shared/jobs/payloads/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { unlessRepeated } from '../jobs/requests/repeats-earlier-request.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { findSession, sessionKey } from '../remote/sessions.ts';
 
 const newBatch = z
-  .strictObject({ ...batchPayload.shape, ...batchRules })
+  .strictObject({ ...batchPayload.shape, ...batchRules, name: jobName })
   .refine(given => (given.command === undefined) !== (given.script === undefined), {
     path: ['command'],
     message: 'give either command or script',

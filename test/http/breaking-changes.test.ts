@@ -19,6 +19,8 @@ beforeAll(async () => {
 const DECIDED = [
   // Browsers are sent to the console.
   'GET /: answer 200 is not text/html any more',
+  // As of all jobs: an empty name named nothing.
+  'POST /api/remotes/{sid}/batch: the body.name is narrower: minLength 1',
   // It is wider: a folder below the home is taken, too.
   'POST /api/remotes/{sid}/batch: the body.cwd is narrower: pattern "^(\\\\/|~(\\\\/|$))"',
 ];

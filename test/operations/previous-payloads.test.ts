@@ -39,6 +39,8 @@ const CORPUS: Partial<Record<JobKind, object[]>> = {
     { command: 'true', options: ['-pdebug', '--gres=gpu:1'] },
     { command: 'true', cwd: '/run' },
     { command: 'true', cwd: '~/run' },
+    { command: 'true', name: '' },
+    { command: 'true', name: 'a\u001b[31m\nb' },
     {
       command: 'true',
       name: 'mine',

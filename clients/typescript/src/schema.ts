@@ -2935,6 +2935,7 @@ export interface components {
         NewBatchJob: {
             command?: string;
             script?: string;
+            /** @description The job's name, for lists. */
             name?: string;
             cwd?: string;
             env?: {

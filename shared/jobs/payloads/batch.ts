@@ -76,7 +76,6 @@ export const batchRules = {
         context.addIssue({ code: 'custom', message: '#SBATCH: --chdir must be an absolute path' });
     })
     .optional(),
-  name: hostText({ max: 200 }).optional(),
   cwd: hostText({ max: 4096 })
     .regex(/^(\/|~(\/|$))/, 'must be an absolute path, or begin with ~/')
     .optional(),

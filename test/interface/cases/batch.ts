@@ -22,6 +22,8 @@ export const BATCH: Row[] = [
         [{}, 'command'],
         [{ command: 'true', script: 'true' }, 'command'],
         [{ command: 'true', cwd: 'relative' }, 'cwd'],
+        [{ command: 'true', name: '' }, 'name'],
+        [{ command: 'true', name: 'a\u001b[31m\nb' }, 'name'],
         [{ command: 'true', nodes: 0 }, 'nodes'],
         [{ command: 'true', time: 1.5 }, 'time'],
         [{ command: 'true', env: { 'no name': '' } }, 'env'],
