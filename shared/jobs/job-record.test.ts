@@ -11,7 +11,14 @@ const batch: BatchState = {
   phase: 'pending',
   overFor: 0,
 };
-const row = { state: 'queued', message: null, batch, finished: null, result: null };
+const row = {
+  state: 'queued',
+  message: null,
+  batch,
+  finished: null,
+  cancelRequested: null,
+  result: null,
+};
 const of = (changed: object) => ({ ...row, ...changed }) as unknown as JobSummary;
 
 test('a batch job that waits says why, in the words of its batch system', () => {
@@ -31,6 +38,14 @@ test('that the batch system does not answer is said of waiting and of running jo
   for (const state of ['queued', 'running'])
     expect(messageOf(of({ state, batch: away }))).toBe(
       'waiting: the batch system does not answer: Unable to contact slurm controller',
+    );
+});
+
+test('of a cancelled job that its batch system does not answer about it is said that it is being cancelled', () => {
+  const away = { ...batch, unanswered: 'Unable to contact slurm controller' };
+  for (const state of ['queued', 'running'])
+    expect(messageOf(of({ state, batch: away, cancelRequested: new Date() }))).toBe(
+      'being cancelled: the batch system does not answer: Unable to contact slurm controller',
     );
 });
 

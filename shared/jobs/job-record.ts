@@ -84,8 +84,10 @@ export function messageOf(row: JobSummary): string | null {
   if (finished) return null;
   if (unreachableSince) return 'waiting: there is no connection to the host';
   if (message !== null || !batch) return message;
-  if (batch.unanswered !== undefined)
-    return `waiting: the batch system does not answer: ${batch.unanswered}`;
+  if (batch.unanswered !== undefined) {
+    const does = row.cancelRequested ? 'being cancelled' : 'waiting';
+    return `${does}: the batch system does not answer: ${batch.unanswered}`;
+  }
   return state === 'queued' ? wordsOf(batch) : null;
 }
 

@@ -272,6 +272,42 @@ test('one whose batch system does not know its id waits until that answers', asy
   expect(existsSync(join(folder(), 'go'))).toBe(true);
 });
 
+const AWAY = 'echo "Unable to contact slurm controller" >&2; exit 1';
+
+test.each<[string, Partial<BatchState>]>([
+  ['waits', { id: '7', phase: 'pending', state: 'PENDING' }],
+  ['was just submitted', { id: '7' }],
+  ['may have been submitted', {}],
+])(
+  'one that %s never runs once it was cancelled: it ends though its batch system does not answer',
+  async (_, state) => {
+    for (const program of ['scancel', 'squeue', 'sacct']) offer(program, AWAY);
+    stand(['asked', 'go', 'answer.1'], state);
+    expect(await attempt({ isCancelled: true })).toMatchObject({
+      code: 'cancelled',
+      message: expect.stringMatching(/does not answer.*may still be in its queue/),
+      hint: expect.stringContaining('nothing runs'),
+    });
+    expect(existsSync(join(folder(), 'void'))).toBe(true);
+  },
+);
+
+test('one that has begun is cancelled until its batch system answers, and tells that it does not', async () => {
+  for (const program of ['scancel', 'squeue']) offer(program, AWAY);
+  stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running', state: 'RUNNING' });
+  for (let n = 0; n < 3; n++)
+    expect(await attempt({ isCancelled: true })).toBeInstanceOf(ReleaseJob);
+  expect(batch().unanswered).toBe('Unable to contact slurm controller');
+});
+
+test('one that its batch system answers about is cancelled there, though it does not know the id', async () => {
+  offer('squeue', 'echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1');
+  offer('scancel', 'exit 0');
+  stand(['asked', 'go', 'answer.0'], { id: '7', phase: 'pending', state: 'PENDING' });
+  expect(await attempt({ isCancelled: true })).toBeInstanceOf(ReleaseJob);
+  expect(batch().unanswered).toBeUndefined();
+});
+
 test('one that is found after it was not is followed as any other', async () => {
   stand(['asked', 'begun', 'answer.1'], { phase: 'absent', overFor: 3 });
   offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}|'`);

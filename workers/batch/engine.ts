@@ -58,7 +58,10 @@ export interface Engine {
   parseId(output: string): string | undefined;
   /** Asks for all these jobs at once. */
   status(ids: string[]): Query;
-  /** Ends the job of this id only if it is of this token; without an id, all of this token. */
+  /**
+   * Ends the job of this id only if it is of this token; without an id, all of this token. Where the batch system does not
+   * answer it prints `unanswered` and what that says.
+   */
   cancel(id: string, token: string): string;
   /** The jobs of this token, where nobody knows whether it was submitted; first the one that runs its script. */
   find(token: string): Query;

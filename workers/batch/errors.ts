@@ -35,6 +35,13 @@ export const unanswered = () =>
     hint: 'See on the host whether its controller answers, and submit the job again.',
   });
 
+/** Cancelled before it began, while the batch system does not answer. */
+export const maybeQueued = (id: string | null) =>
+  new WindlassError('cancelled', {
+    detail: `Cancelled. The batch system does not answer: ${id === null ? 'the job' : `job ${id}`} may still be in its queue.`,
+    hint: 'When its turn comes nothing runs. Cancel it there, such as by scancel, to take it out of the queue.',
+  });
+
 /** Elsewhere a job does not find its fence. */
 const SHARE_HOME =
   "See that ~/.windlass/batch is there on the compute nodes, and can be written: the account's home must be that of the login node.";

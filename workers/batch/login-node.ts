@@ -110,8 +110,10 @@ export class LoginNode {
     return { printed: lines('printed'), complained };
   }
 
-  async cancel(unended: Unended): Promise<void> {
-    await this.#ask(cancelling(unended));
+  /** The batch system's words if it does not answer, and may have ended nothing. */
+  async cancel(unended: Unended): Promise<string | undefined> {
+    const [, words] = /^unanswered (.*)/s.exec(await this.#ask(cancelling(unended))) ?? [];
+    return words === undefined ? undefined : firstLine(words);
   }
 
   /** The id of this submission; null if the batch system knows none, and its words if it does not answer. */
@@ -177,7 +179,7 @@ export class LoginNode {
     const unended = jobs.flatMap(job => job.unended ?? []);
     const removals = jobs.map(({ job, kept = '', unended: one }) =>
       one?.batch.id
-        ? `if has_time; then within ${seconds} /bin/sh -c ${quoteWord(cancelling(one))}; remove ${job}; fi`
+        ? `if has_time; then within ${seconds} /bin/sh -c ${quoteWord(cancelling(one))} >/dev/null; remove ${job}; fi`
         : `remove ${job} ${kept}`,
     );
     const answer = await this.#ask(
@@ -237,5 +239,5 @@ interface Unended {
 /** By its name alone before the batch system has told of it by this id, which may be another number that was printed. */
 function cancelling({ name, batch: { engine, id, state } }: Unended): string {
   const proven = state === null ? null : id;
-  return `${ENGINE[engine].cancel(proven ?? '', tokenOf(name))} >/dev/null 2>&1 </dev/null`;
+  return `${ENGINE[engine].cancel(proven ?? '', tokenOf(name))} </dev/null`;
 }

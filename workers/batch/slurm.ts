@@ -124,14 +124,16 @@ export const slurm: Engine = {
   cancel(id, token) {
     const which = id === '' ? '' : `--jobs=${id}`;
     const renamed = [
-      `squeue --noheader ${OWN} ${which} --format='%A|%j|%o'`,
+      `printf '%s\n' "$found"`,
       `grep -v -F -e ${quoteWord(`|${token}|`)}`,
       `grep -F -e ${quoteWord(`/.windlass/batch/${submissionOf(token)}`)}`,
       "cut -d'|' -f1",
     ].join(' | ');
     return [
-      `(unset ${UNASKED}; scancel ${OWN} --name=${quoteWord(token)} ${id}`,
-      `for id in $(${renamed}); do scancel ${OWN} "$id"; done)`,
+      `(unset ${UNASKED}; scancel ${OWN} --name=${quoteWord(token)} ${id} >/dev/null 2>&1`,
+      `found=$(squeue --noheader ${OWN} ${which} --format='%A|%j|%o' 2>&1)`,
+      `case $?,$found in 0,* | *'Invalid job id'*) ;; *) printf 'unanswered %s\n' "$found" ;; esac`,
+      `for id in $(${renamed}); do scancel ${OWN} "$id" >/dev/null 2>&1; done)`,
     ].join('\n');
   },
 

@@ -12,7 +12,7 @@ import { withSessionEnv } from '../ssh/command-defaults.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { Unbegun } from './decide.ts';
 import { ENGINE } from './engines.ts';
-import { forgotten, noEngine, notPrepared, refused, unanswered } from './errors.ts';
+import { forgotten, maybeQueued, noEngine, notPrepared, refused, unanswered } from './errors.ts';
 import type { LoginNode } from './login-node.ts';
 import { ASK_AGAIN_SECONDS, LOOK_AGAIN_SECONDS, nextAttempt } from './next-attempt.ts';
 import { followHost } from './polls.ts';
@@ -103,8 +103,10 @@ export class Submitting {
     return { ...submission, files: await this.#node.withdraw(submission.directory) };
   }
 
-  async cancel(submission: Submission): Promise<never> {
-    await this.#node.cancel({ name: submission.directory, batch: submission.batch });
+  async cancel(submission: Submission): Promise<Submission> {
+    const { directory, batch } = submission;
+    const words = await this.#node.cancel({ name: directory, batch });
+    if (words !== undefined) return this.#goOnUnanswered(submission, { isUnwanted: true, words });
     throw nextAttempt(this.#context.job, submission, LOOK_AGAIN_SECONDS);
   }
 
@@ -157,7 +159,7 @@ export class Submitting {
     const { batch, files } = submission;
     const { start } = files;
     // In whatever queue it may be, it never runs anything.
-    if (start === 'revoked' && isUnwanted) return withdrawn(submission);
+    if (start === 'revoked' && isUnwanted) throw maybeQueued(batch.id);
     if (start === 'open' && (await this.#wasRefused(submission))) return this.revoke(submission);
     return this.#askAgain(
       batch.unanswered === words
