@@ -165,7 +165,9 @@ test('no word of a host is long, or holds what no database takes', () => {
 
 test('cancels no job that has another name, nor another user’s', () => {
   expect(slurm.cancel('7', TOKEN)).toMatch(/^\(unset .*; scancel /);
-  expect(slurm.cancel('7', TOKEN)).toContain(`scancel --user="$(id -un)" --name='${TOKEN}' 7 >/dev/null`);
+  expect(slurm.cancel('7', TOKEN)).toContain(
+    `scancel --user="$(id -un)" --name='${TOKEN}' 7 >/dev/null`,
+  );
 });
 
 const directory = makeTempDir('slurm-cancel');

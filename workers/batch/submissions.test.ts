@@ -16,6 +16,7 @@ import type { BatchRequest } from '../../shared/jobs/payloads/batch.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { makeShBash, SHADOWS } from '../../test/harness/hosts/sh-is-bash.ts';
+import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
 import { LoginNode } from './login-node.ts';
 
 const directory = makeTempDir('submissions');
@@ -267,6 +268,21 @@ describe.each(['dash', 'bash --posix', 'busybox sh'])('under %s', shell => {
     expect(await run([idle, 'kill -TERM 0; sleep 60'])).toEqual({ code: 143, out: '', err: '' });
     expect(await run(['kill -KILL $$'])).toEqual({ code: 137, out: '', err: '' });
   });
+});
+
+describeUnless(missingRoot(), 'where its account may have two processes', () => {
+  test('a job without room for its command ends with the status of a shell that cannot run it', async () => {
+    const shell = join(bin, 'few');
+    // Ended at last, because a job that waits for ever would stay.
+    const few = 'timeout -s KILL 60 setpriv --reuid=54322 --clear-groups prlimit --nproc=2';
+    const lines = ['#!/bin/sh', 'chown -R 54322 "$HOME/.windlass"', `exec ${few} /bin/sh "$@"`];
+    writeFileSync(shell, `${lines.join('\n')}\n`, { mode: 0o755 });
+    expect(await submit({ command: 'echo ran' }, { env: { JOB_SHELL: shell } })).toEqual({
+      code: 126,
+      out: '',
+      err: expect.stringMatching(/^windlass: .*cannot start the command: .+\n$/),
+    });
+  }, 90_000);
 });
 
 test('without Perl on the node a job runs to its end, and no file of it has its variables', async () => {

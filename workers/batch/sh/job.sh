@@ -21,23 +21,38 @@ windlass_relay='
   my ($job, $dir) = @ARGV;
   my ($told, $idle, $command) = ("", 0, 0);
   my @signals = qw(HUP INT QUIT ABRT ALRM USR1 USR2 XCPU TERM);
+  # 0 if the account may have no more processes, for ten seconds.
   sub start {
-    my $pid = fork;
-    return $pid if $pid || !defined $pid;
-    exec @_;
-    exit 127;
+    for (1 .. 100) {
+      my $pid = fork;
+      return $pid if $pid;
+      if (defined $pid) {
+        exec @_;
+        exit 127;
+      }
+      select undef, undef, undef, 0.1 if $_ < 100;
+    }
+    return 0;
   }
   for my $signal (@signals) {
     $SIG{$signal} = sub {
       local ($?, $!);
       $told = ".t" if $signal eq "TERM";
       select undef, undef, undef, 0.2;
-      if (waitpid($idle, 1) != 0) { $idle = start("sleep", "2147483647") }
+      if (!$idle || waitpid($idle, 1) != 0) { $idle = start("sleep", "2147483647") }
       elsif ($command) { kill $signal, $command }
     };
   }
   $idle = start("sleep", "2147483647");
-  $command = start("/bin/sh", $job, $dir, "run");
+  $command = start("/bin/sh", $job, $dir, "run") if $idle;
+  if (!$command) {
+    print STDERR "windlass: the node cannot start the command: $!\n";
+    kill "KILL", $idle if $idle;
+    # Without a process of another program. 126 is the status of a shell that cannot run a command.
+    my ($out, $err) = map { (-s "$dir/$_") || 0 } "out", "err";
+    rename "$dir/spare", "$dir/end.126.$out.$err$told";
+    exit 126;
+  }
   until (waitpid($command, 0) == $command) { last if $! != 4 }
   my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
   # A batch system that ends a job signals one process after the other: the command may have ended before this one.
