@@ -75,6 +75,27 @@ describe('encodeVideo', () => {
     expect(signature).toBe(type === 'video/mp4' ? 'ftyp' : '1a45dfa3');
   });
 
+  it.each([
+    { width: 300, height: 200, count: 10, sprite: [160, 107] },
+    { width: 300, height: 200, count: 60, sprite: [480, 107] },
+    { width: 200, height: 300, count: 10, sprite: [107, 160] },
+    { width: 200, height: 300, count: 60, sprite: [321, 160] },
+    { width: 1_547, height: 784, count: 30, sprite: [320, 81] },
+  ])(
+    'makes a sprite of odd sides: $count frames of $width×$height',
+    async ({ sprite, ...film }) => {
+      const folder = at(`sprite-${film.width}-${film.count}`);
+      const paths = await drawFrames({ folder, ...film });
+      for (const type of ['video/mp4', 'video/webm'] as const) {
+        const stillPaths = { poster: at('poster.jpg'), sprite: at('sprite.jpg') };
+        const { tiles } = await encode(paths, { type, stillPaths });
+        const { width, height } = await sharp(stillPaths.sprite).metadata();
+        expect([width, height]).toEqual(sprite);
+        expect([(tiles?.width ?? 0) * (tiles?.columns ?? 0), tiles?.height]).toEqual(sprite);
+      }
+    },
+  );
+
   it('makes one picture for each frame at every rate', async () => {
     const paths = await drawFrames({ folder: at('rates'), count: 12 });
     for (const type of ['video/mp4', 'video/webm'] as const) {

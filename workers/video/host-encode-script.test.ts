@@ -13,6 +13,7 @@ import { AMPLE } from '../../test/harness/files/video-limits.ts';
 import { SHADOWS } from '../../test/harness/hosts/sh-is-bash.ts';
 import { chooseEncoder } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
+import { planLabels } from './frame-labels.ts';
 import { type HostEncodeOptions, hostEncodeScript } from './host-encode-script.ts';
 import { toHostVideoError } from './video-error.ts';
 
@@ -82,6 +83,45 @@ describe('hostEncodeScript', () => {
     expect(result.stdout).toMatch(/^((frame|progress)=.*\n)+$/);
   });
 
+  it.each([
+    { width: 300, height: 200, count: 10, sprite: [160, 107] },
+    { width: 300, height: 200, count: 60, sprite: [480, 107] },
+    { width: 200, height: 300, count: 10, sprite: [107, 160] },
+    { width: 200, height: 300, count: 60, sprite: [321, 160] },
+  ])(
+    'makes a sprite of odd sides: $count frames of $width×$height',
+    async ({ sprite, ...film }) => {
+      const folder = at(`sprite-${film.width}-${film.count}`);
+      const images = await drawFrames({ folder, ...film });
+      const ffmpegs = ['ffmpeg', (await findBundledFfmpeg()) ?? ''];
+      for (const type of ['video/mp4', 'video/webm'] as const) {
+        for (const ffmpeg of ffmpegs) {
+          const result = await runScript({ images, type, ffmpeg, pictures: { ...SMALL, ...film } });
+          expect(result).toMatchObject({ code: 0, stderr: '' });
+          const made = await sharp(join(dirname(result.video), 'sprite.jpg')).metadata();
+          expect([made.width, made.height]).toEqual(sprite);
+        }
+      }
+    },
+  );
+
+  it('makes a video where the stills cannot be made', async () => {
+    const images = await drawFrames({ folder: at('no stills'), count: 3 });
+    const ffmpeg = at('ffmpeg without stills');
+    const refuse = 'case $* in *sprite*) echo no sprite >&2; exit 1 ;; esac';
+    writeFileSync(ffmpeg, `#!/bin/sh\n${refuse}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
+    const labels = planLabels(
+      'frame',
+      images.map((path, index) => ({ path, index })),
+      SMALL,
+    );
+    for (const options of [{ images }, { images, labels }]) {
+      const result = await runScript({ ...options, ffmpeg });
+      expect(result).toMatchObject({ code: 0, files: ['script', 'video'] });
+      expect(await countFrames(result.video)).toBe(3);
+    }
+  });
+
   it.each(['bash', 'dash', 'ksh', 'zsh', 'busybox sh'])(
     'reads every path as it is with %s',
     async shell => {
@@ -117,7 +157,7 @@ describe('hostEncodeScript', () => {
     const ffmpeg = at('ffmpeg to a full disk');
     writeFileSync(
       ffmpeg,
-      '#!/bin/sh\nfor out; do :; done\nln -s /dev/full "$out"\nexec ffmpeg "$@"\n',
+      '#!/bin/sh\nfor out; do :; done\nln -sf /dev/full "$out"\nexec ffmpeg "$@"\n',
       { mode: 0o755 },
     );
     const result = await runScript({ images, ffmpeg });

@@ -44,17 +44,15 @@ export interface HostEncodeOptions extends VideoSettings {
 export function hostEncodeScript(options: HostEncodeOptions): string {
   const { images, pictures, ffmpeg, limits, ...settings } = options;
   const { labels } = settings;
-  const { input, output, stills } = ffmpegArguments(pictures, {
-    ...settings,
-    framing: 'files',
-    frames: images.length,
-  });
+  const plan = (frames?: number) =>
+    ffmpegArguments(pictures, { ...settings, framing: 'files', frames });
   const processorSeconds = limits.seconds * MAX_PROCESSORS;
   const quote = (words: readonly string[]) => words.map(quoteWord).join(' ');
-  const encoding = [
-    `${quote([ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'])} "$part"`,
-    ...(stills ? [`${quote(stills.poster)} "$poster" ${quote(stills.sprite)} "$sprite"`] : []),
-  ].join(' ');
+  const command = ({ input, output, stills }: ReturnType<typeof plan>) =>
+    [
+      `${quote([ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'])} "$part"`,
+      ...(stills ? [`${quote(stills.poster)} "$poster" ${quote(stills.sprite)} "$sprite"`] : []),
+    ].join(' ');
   // sh has no pipefail, so both exit statuses go through the pipe that carries progress.
   return `${NO_FUNCTIONS}
 LC_ALL=C; export LC_ALL
@@ -73,12 +71,24 @@ ${batchWords(images.map(quotePath))
   .map(batch => `cat ${batch} || return`)
   .join('\n')}
 }
+with_stills() { confined ${command(plan(images.length))}; }
+without_stills() { confined ${command(plan())}; }
+feed_to() {
+  { feed; echo "fed=$?" >&4; } | "$1" 4>&-
+}
 encode() {
-  { feed; echo "fed=$?" >&4; } | confined ${encoding} 4>&-
+  ${labels ? `{ ${labelScript(labels)}; echo "labelled=$?" >&4; } | feed_to "$1" ${LABELS_PIPE}<&0` : 'feed_to "$1"'}
 }
 {
-  ${labels ? `{ ${labelScript(labels)}; echo "labelled=$?" >&4; } | encode ${LABELS_PIPE}<&0` : 'encode'}
-  echo "encoded=$?"
+  encode with_stills
+  code=$?
+  # What fails before any of the video is written may have failed for its stills.
+  [ "$code" = 0 ] || [ -s "$part" ] || {
+    rm -f "$poster" "$sprite"
+    encode without_stills
+    code=$?
+  }
+  echo "encoded=$code"
 } 4>&1 | {
   fed='' encoded='' labelled=${labels ? "''" : 0} frames=0 next=0
   while IFS= read -r line; do

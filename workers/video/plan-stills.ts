@@ -55,7 +55,8 @@ export function stillsGraph(plan: TilePlan, of: 'frames' | 'keyFrames'): string[
   return [
     `[first]select=eq(n\\,0),scale=${COLOURS},${jpeg}[poster]`,
     `[all]${tiles}[tiles]`,
-    `color=s=${columns * width}x${rows * height}:r=25:d=0.04,${jpeg}[none]`,
+    // In a subsampled format the source would make odd sides even, and concat takes no other size than the tiles'.
+    `color=s=${columns * width}x${rows * height}:r=25:d=0.04,format=rgb24,${jpeg}[none]`,
     '[none][tiles]concat[sprite]',
   ];
 }

@@ -39,7 +39,7 @@ interface Video {
   frames: readonly Frame[];
   /** The scratch directory. */
   directory: string;
-  /** Decodes every frame before ffmpeg gets it. Such a video is not split. */
+  /** Decodes every frame before ffmpeg gets it. Such a video is not split, and has no stills yet. */
   decodeAll?: boolean;
 }
 
@@ -95,7 +95,9 @@ class SplitVideo {
       poster: join(directory, 'poster.jpg'),
       sprite: join(directory, 'sprite.jpg'),
     };
-    const made = await this.#encode(first, { name: VIDEO, stillPaths });
+    // An ffmpeg that has failed to make them beside the video is asked for the video alone.
+    const beside = this.#video.decodeAll ? undefined : stillPaths;
+    const made = await this.#encode(first, { name: VIDEO, stillPaths: beside });
     if (made && first.until === frames.length) {
       const { tiles } = made;
       const { poster, sprite } = stillPaths;
