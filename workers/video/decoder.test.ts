@@ -156,13 +156,31 @@ describe('Decoder', () => {
     expect(bytes).toHaveLength(40 * 30 * 3);
   });
 
-  it('reports a problem when the child crashes, and starts another', async () => {
+  it('decodes a picture once more in another child after a crash', async () => {
     const frame = await drawFrame({ width: 2000, height: 2000, kind: 'webp' });
     expect(await decoder.decode(frame, 'png')).toMatchObject({ width: 2000 });
     const [pid = 0] = findDecoders();
     process.kill(pid, 'SIGSTOP');
     const decoding = decoder.decode(frame, 'png');
     process.kill(pid, 'SIGKILL');
+    expect(await decoding).toMatchObject({ width: 2000 });
+    expect(findDecoders()).not.toContain(pid);
+    expect(findDecoders()).toHaveLength(1);
+  });
+
+  it('reports a problem when a second child crashes, and starts another', async () => {
+    const frame = await drawFrame({ width: 2000, height: 2000, kind: 'webp' });
+    expect(await decoder.decode(frame, 'png')).toMatchObject({ width: 2000 });
+    const [first = 0] = findDecoders();
+    process.kill(first, 'SIGSTOP');
+    const decoding = decoder.decode(frame, 'png');
+    process.kill(first, 'SIGKILL');
+    const isOther = (pid: number) => pid !== first;
+    const second = await waitFor(() => findDecoders().find(isOther), {
+      what: 'the second child',
+      intervalMs: 1,
+    });
+    process.kill(second, 'SIGKILL');
     expect(await decoding).toEqual({ problem: 'cannot be decoded: the decoder crashed' });
     expect(await decoder.decode(frame, 'png')).toMatchObject({ width: 2000 });
     expect(findDecoders()).toHaveLength(1);

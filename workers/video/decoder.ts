@@ -6,7 +6,13 @@ import { ByteReader } from '../remote-files/byte-reader.ts';
 import { closePipesAfterExit } from '../sandbox/close-pipes.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
-import { type Decoded, type PictureFormat, readAnswer, writeRequest } from './decode-protocol.ts';
+import {
+  type Decoded,
+  type DecodeRequest,
+  type PictureFormat,
+  readAnswer,
+  writeRequest,
+} from './decode-protocol.ts';
 import { MAX_PIXELS } from './frame-header.ts';
 
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
@@ -43,9 +49,17 @@ export class Decoder {
 
   /**
    * Decodes one picture at a time; with more pixels than these only its size is read. Returns problems. Throws
-   * UnloadableProgram.
+   * UnloadableProgram. A child may be killed for no fault of the picture, as a kernel without memory does, so that only
+   * a second crash, of a child that has seen no other picture, is a problem of it.
    */
   async decode(frame: Buffer, format: PictureFormat, pixels = MAX_PIXELS): Promise<Decoded> {
+    const request = { frame, format, pixels };
+    const first = await this.#decodeOnce(request);
+    const decoded = 'crash' in first ? await this.#decodeOnce(request) : first;
+    return 'crash' in decoded ? { problem: `cannot be decoded: ${decoded.crash}` } : decoded;
+  }
+
+  async #decodeOnce(request: DecodeRequest): Promise<Decoded | { crash: string }> {
     const isolation = await findIsolation();
     if (this.#isClosed) return { problem: 'was not decoded' };
     const child = this.#start(isolation);
@@ -56,9 +70,9 @@ export class Decoder {
     };
     const timer = setTimeout(end, MAX_SECONDS * 1_000, `it took more than ${MAX_SECONDS} s`);
     const watch = watchMemory(child.process, MAX_MEMORY, () => end('it needs too much memory'));
-    for (const bytes of writeRequest({ frame, format, pixels })) child.process.stdin?.write(bytes);
+    for (const bytes of writeRequest(request)) child.process.stdin?.write(bytes);
     try {
-      const answer = await readAnswer(child.reader, { format, pixels });
+      const answer = await readAnswer(child.reader, request);
       child.hasAnswered = true;
       return answer;
     } catch {
@@ -67,7 +81,7 @@ export class Decoder {
       // Not of a child that has seen a frame: a hostile one could print that.
       if (!child.hasAnswered && saysUnloadable(child.stderr))
         throw new UnloadableProgram(`the decoder could not load its modules: ${child.stderr}`);
-      return { problem: `cannot be decoded: ${reason}` };
+      return { crash: reason };
     } finally {
       clearTimeout(timer);
       clearInterval(watch);
