@@ -135,6 +135,17 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'frames of videos', form => {
     }
     const { error } = await make({ images: [junk, junk], 'on-bad-frame': 'skip' });
     expect(error).toMatchObject({ code: 'bad_frames', count: 2 });
+    expect(error?.hint).not.toContain('on-bad-frame');
+  });
+
+  test('a width that cannot be is no fault of the frames', async () => {
+    const [tall] = await drawFrames({ folder: at('tall'), count: 1, width: 4, height: 2_000 });
+    for (const encode of ['host', 'worker']) {
+      // The last one would be named if the frames were examined.
+      const { error } = await make({ images: [tall, at('absent')], encode, width: 7_680 });
+      expect([error?.code, error?.frames]).toEqual(['video_failed', undefined]);
+      expect(error?.detail).toContain('"width"');
+    }
   });
 
   test('a JPEG that has lost data is named too, and none is made of what is left', async () => {

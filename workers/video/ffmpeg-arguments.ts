@@ -200,8 +200,8 @@ function planSize(pictures: Size, width: number | undefined): Size {
   const height = Math.max(1, Math.round((pictures.height * width) / pictures.width));
   const problem = findSizeProblem(width, height);
   if (problem) {
-    throw new WindlassError('bad_frames', {
-      detail: `the video ${problem}.`,
+    throw new WindlassError('video_failed', {
+      detail: `of "width" ${width} the video ${problem}.`,
       hint: 'Ask for a smaller width.',
     });
   }

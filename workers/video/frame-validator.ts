@@ -9,6 +9,9 @@ const MAX_LISTED = 100;
 /** How many of them its detail names. */
 const MAX_NAMED = 3;
 
+const USABLE = 'Every frame must be a readable image file of the same size.';
+const SKIP = '"on-bad-frame": "skip" leaves out those that are not.';
+
 /** A frame, by its place in the list. */
 export interface Frame {
   /** The frame's place, from 0, in the list or in what the pattern matched. */
@@ -33,15 +36,17 @@ export class FrameValidator {
   #stored: string | undefined;
   readonly #reasons = new Map<number, FrameProblem>();
   readonly #pixels: number;
+  readonly #hint: string;
   #size: Size | undefined;
   /** The frame that decides size and kind. */
   #model: (Frame & Size) | undefined;
   /** Those whose size or kind is another. */
   readonly #differing = new Set<number>();
 
-  /** `pixels`: of the largest frame. */
-  constructor(pixels = MAX_PIXELS) {
+  /** `pixels`: of the largest frame. `onBadFrame`: what was asked for, so that no hint advises the same. */
+  constructor(pixels = MAX_PIXELS, onBadFrame?: 'fail' | 'skip') {
     this.#pixels = pixels;
+    this.#hint = onBadFrame === 'skip' ? USABLE : `${USABLE} ${SKIP}`;
   }
 
   /** That of the first frame of which it is known. */
@@ -148,7 +153,7 @@ export class FrameValidator {
     const rest = this.bad - named.length;
     return new WindlassError('bad_frames', {
       detail: `${named.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}.`,
-      hint: 'Every frame must be a readable image file of the same size. "on-bad-frame": "skip" leaves out those that are not.',
+      hint: this.#hint,
       extra: { ...ffmpeg, frames: problems, count: this.bad },
     });
   }

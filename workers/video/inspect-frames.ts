@@ -30,14 +30,17 @@ export async function inspectFirstFrame(
   throw new Error('a frame of no kind');
 }
 
+const newValidator = ({ worker, payload }: VideoContext) =>
+  new FrameValidator(worker.config.LIMIT_FRAME_PIXELS, payload.onBadFrame);
+
 /** Validates all these frames on the host by their first bytes. */
 export function inspectFrames(
   context: VideoContext,
   frames: readonly Frame[],
 ): Promise<FrameValidator> {
-  const { signal, worker } = context;
+  const { signal } = context;
   return withSession(context, async session => {
-    const validator = new FrameValidator(worker.config.LIMIT_FRAME_PIXELS);
+    const validator = newValidator(context);
     const open = (script: string) => openFrameStream(session, script, signal);
     await validateFrames({ frames, validator, open, signal });
     return validator;
@@ -49,9 +52,9 @@ export function examineFrames(
   context: VideoContext,
   frames: readonly Frame[],
 ): Promise<FrameValidator> {
-  const { signal, worker } = context;
+  const { signal } = context;
   return withSession(context, async session => {
-    const validator = new FrameValidator(worker.config.LIMIT_FRAME_PIXELS);
+    const validator = newValidator(context);
     const decoders = new DecoderPool();
     const begin = (frame: ReadFrame | FrameFailure): KnownFrame => {
       const known = readInfo(frame);
