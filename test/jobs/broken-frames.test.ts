@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
+import sharp from 'sharp';
 import { beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../harness/clients/problem.ts';
 import { drawBusyJpeg, drawFrame, drawFrames } from '../harness/files/draw-frames.ts';
@@ -136,6 +137,24 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'frames of videos', form => {
     const { error } = await make({ images: [junk, junk], 'on-bad-frame': 'skip' });
     expect(error).toMatchObject({ code: 'bad_frames', count: 2 });
     expect(error?.hint).not.toContain('on-bad-frame');
+  });
+
+  test('a PNG whose colours are damaged is named, wherever it is encoded', async () => {
+    const drawn = await drawFrame({ width: 64, height: 48, kind: 'png' });
+    const bytes = await sharp(drawn).png({ palette: true, colours: 16 }).toBuffer();
+    const [whole, damaged] = [at('palette.png'), at('other colours.png')];
+    writeFileSync(whole, bytes);
+    const colours = bytes.indexOf('PLTE') + 4;
+    for (let i = colours; i < colours + 9; i++) bytes[i] = (bytes[i] ?? 0) ^ 0xff;
+    writeFileSync(damaged, bytes);
+    for (const place of [{ encode: 'host' }, { encode: 'worker' }, {}]) {
+      expect((await make({ images: [whole, whole], ...place })).job.state).toBe('succeeded');
+      const { error } = await make({ images: [whole, whole, damaged, whole], ...place });
+      expect(error).toMatchObject({
+        code: 'bad_frames',
+        frames: [{ index: 2, path: damaged, reason: expect.stringContaining('checksum') }],
+      });
+    }
   });
 
   test('a width that cannot be is no fault of the frames', async () => {

@@ -91,7 +91,7 @@ interface FfmpegArguments {
 /**
  * The arguments for ffmpeg 4.0 or newer, on hosts and in workers: pictures on stdin, `-progress` on stdout, errors on
  * stderr. Only the pipe protocol and a forced demuxer are allowed, so that a playlist posing as a picture opens no
- * files. A broken picture ends the encoding.
+ * files. A broken picture ends the encoding; of a PNG so does a wrong checksum, which ffmpeg checks from 5.1 on.
  */
 export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): FfmpegArguments {
   const size = planSize(pictures, settings.width);
@@ -100,7 +100,7 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
   const fps = settings.fps ?? DEFAULT_FPS;
   const input = [
     ...words('-hide_banner -loglevel error -nostats -nostdin -progress pipe:1'),
-    ...words('-xerror -err_detect explode -noautorotate -protocol_whitelist pipe'),
+    ...words('-xerror -err_detect explode+crccheck -noautorotate -protocol_whitelist pipe'),
     ...words(`-threads ${threads} -filter_threads ${threads}`),
     ...demuxerArguments(pictures, { ...settings, fps }),
   ];
