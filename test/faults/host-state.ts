@@ -34,7 +34,10 @@ export async function expectForgotten(host: FaultHost): Promise<void> {
 export async function expectCleanHost({ client }: RunningStack, host: FaultHost): Promise<void> {
   await expectForgotten(host);
   await client.delete(`/api/remotes/${host.sid}`);
-  const look = () => ({ files: listFiles(host), processes: listHostProcesses(host) });
+  const look = () => ({
+    files: listFiles(host),
+    processes: listHostProcesses(host).map(({ pid, command }) => `${pid} ${command}`),
+  });
   await waitFor(
     () => {
       const { files, processes } = look();
@@ -53,8 +56,6 @@ function listFiles({ sshd }: FaultHost): string[] {
     );
 }
 
-function listHostProcesses({ sshd }: FaultHost): string[] {
-  return listProcesses()
-    .filter(({ pid }) => readEnvironment(pid).HOME === sshd.home)
-    .map(({ pid, command }) => `${pid} ${command}`);
-}
+/** All that the account of the host runs. */
+export const listHostProcesses = ({ sshd }: FaultHost) =>
+  listProcesses().filter(({ pid }) => readEnvironment(pid).HOME === sshd.home);

@@ -23,7 +23,7 @@ import {
   startFaultStack,
   withHost,
 } from './fault-host.ts';
-import { expectCleanHost } from './host-state.ts';
+import { expectCleanHost, listHostProcesses } from './host-state.ts';
 import { drawLongFilm, expectWholeVideo, startVideo } from './long-videos.ts';
 import { isFull, withSeed } from './settings.ts';
 
@@ -104,6 +104,45 @@ describeUnless(missingPrograms('sshd', 'ffmpeg'), 'videos and faults', () => {
       }),
     ),
   );
+
+  test(
+    'what a host kills with all of the account is made by a worker where that may',
+    { timeout: 300_000 },
+    () =>
+      withHost(service, async host => {
+        const images = await drawLongFilm(host);
+        for (const encode of [undefined, 'host']) {
+          const id = await startVideo(service, host, { images, encode });
+          await waitForPictures(id);
+          for (const { pid } of listHostProcesses(host)) signalProcess(pid, 'SIGKILL');
+          const job = await waitForEnd(service.client, id, 180_000);
+          if (encode === undefined) {
+            expect(job.result).toMatchObject({ encoded: 'worker' });
+            await expectWholeVideo(service, host, { id, frames: images.length });
+          } else {
+            expect(job.error).toMatchObject({
+              code: 'video_failed',
+              detail: expect.stringContaining('the host lost ffmpeg'),
+              hint: expect.stringContaining('Leave "encode" out'),
+            });
+          }
+        }
+      }),
+  );
+
+  test('an ffmpeg that is killed on its host is not taken for a broken frame', () =>
+    withHost(service, async host => {
+      const images = await drawLongFilm(host);
+      const id = await startVideo(service, host, { images, encode: 'host' });
+      await waitForPictures(id);
+      await waitFor(() => killFfmpeg(host) > 0, { what: 'ffmpeg', intervalMs: 20 });
+      expect((await waitForEnd(service.client, id, 60_000)).error).toMatchObject({
+        code: 'video_failed',
+        detail: expect.stringContaining('ffmpeg was killed'),
+        hint: expect.not.stringContaining('frame is broken'),
+        returncode: 137,
+      });
+    }));
 
   if (isFull) {
     test.each([

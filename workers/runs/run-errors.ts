@@ -21,6 +21,13 @@ const ACCESS_DENIED: ErrorCode[] = [
   'session_not_found',
 ];
 
+/** `outcome_unknown` of a run that is gone, and of whose end its host has no record. */
+export class RunLost extends WindlassError {
+  constructor(detail: string, hint = LOOK) {
+    super('outcome_unknown', { detail, hint });
+  }
+}
+
 /** Whether work beside a run failed because the host is unreachable, and not for what it read there. */
 export function isRunUnreachable({ job }: JobContext, error: unknown): boolean {
   if (!mayRunOnHost(job) || !isUnreachable(error)) return false;
@@ -61,7 +68,7 @@ export function toError(
     case 'lost':
       return outcome.unsure ? unsureEnd(outcome.unsure) : lost(outcome.cause);
     case 'noRecord':
-      return unknown(
+      return new RunLost(
         'The host was started anew, is another one or had ~/.windlass removed, or too much time has passed: it has no record of the command.',
       );
     case 'unreachable':
@@ -110,8 +117,8 @@ function neverStarted(reason: Error): Error {
 
 const LOOK = 'Look on the host what the command did before you start it again.';
 
-function unknown(detail: string, hint = LOOK): WindlassError {
-  return new WindlassError('outcome_unknown', { detail, hint });
+function unknown(detail: string): WindlassError {
+  return new WindlassError('outcome_unknown', { detail, hint: LOOK });
 }
 
 /**
@@ -129,16 +136,16 @@ function unsureEnd({ code, stdout, stderr, isCut }: UnsureEnd): WindlassError {
   return unknown(`${status} ${sure}`);
 }
 
-function lost(cause?: LostCause): WindlassError {
+function lost(cause?: LostCause): RunLost {
   if (cause === 'session_killed')
-    return unknown(
+    return new RunLost(
       'Everything that the connection had started on the host was killed, and the supervisor of the command with it.',
       "Look on the host what the command did. If it ends what users leave running when they log out (KillUserProcesses=yes), have the account added to KillExcludeUsers in the host's logind.conf.",
     );
-  if (cause === 'reboot') return unknown('The host was started anew while the command ran.');
+  if (cause === 'reboot') return new RunLost('The host was started anew while the command ran.');
   if (cause === 'no_heartbeat')
-    return unknown('The node that the command ran on gives no sign of life.');
-  return unknown(
+    return new RunLost('The node that the command ran on gives no sign of life.');
+  return new RunLost(
     'The supervisor of the command on the host is gone and left no record of its end.',
   );
 }

@@ -1,6 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
-import { followLater, isRunUnreachable } from '../runs/run-errors.ts';
+import { followLater, isRunUnreachable, RunLost } from '../runs/run-errors.ts';
 import { type ChosenFrames, chooseFrames } from './choose-frames.ts';
 import { encodeInWorker } from './encode-in-worker.ts';
 import { encodeOnHost, findHostEncoder } from './encode-on-host.ts';
@@ -9,7 +9,7 @@ import type { Frame } from './frame-validator.ts';
 import { examineFrames, inspectFirstFrame } from './inspect-frames.ts';
 import { limitInspection } from './limit-inspection.ts';
 import type { StoredVideo } from './store-video.ts';
-import { isForFrames } from './video-error.ts';
+import { isForFrames, lostOnHost, wasKilled } from './video-error.ts';
 
 type VideoContext = JobContext<'video'>;
 
@@ -20,8 +20,8 @@ interface MadeVideo extends StoredVideo, Omit<ChosenFrames, 'frames'> {
 
 /**
  * Makes a video and stores it under the key `object`: on the host if its ffmpeg can and all frames are of one kind,
- * else in this worker. If frames cause a failure, all are decoded, so that `bad_frames` names each broken one. Frames
- * that may be left out are found first.
+ * else in this worker, as where the host has lost it. If frames cause a failure, all are decoded, so that `bad_frames`
+ * names each broken one. Frames that may be left out are found first.
  */
 export async function makeVideo(context: VideoContext, object: string): Promise<MadeVideo> {
   context.progress(0, 'checking frames');
@@ -53,11 +53,13 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
       const made = await way();
       if (made) return { ...made, frames: video.frames.length };
     } catch (error) {
-      if (context.signal.aborted || !isForFrames(error)) throw error;
+      if (context.signal.aborted || !(isForFrames(error) || wasKilled(error))) throw error;
       failure ??= error;
-      if (!isExamined) (await examine(context, video)).assertUsable(error.extra);
-      isExamined = true;
-      context.log.info({ err: error }, 'encoding failed, although the frames are intact');
+      if (isForFrames(error) && !isExamined) {
+        (await examine(context, video)).assertUsable(error.extra);
+        isExamined = true;
+      }
+      context.log.info({ err: error }, 'encoding failed, as far as known not for the frames');
     }
   }
   throw failure;
@@ -72,6 +74,11 @@ async function followOnHost(context: VideoContext, video: Frames): ReturnType<Wa
   try {
     return await onHost(context, video);
   } catch (error) {
+    if (error instanceof RunLost) {
+      if (context.payload.encode === 'host') throw lostOnHost(error);
+      context.log.info({ err: error }, 'the host lost the encoder; a worker encodes the video');
+      return undefined;
+    }
     throw isRunUnreachable(context, error) ? followLater(context, error, found) : error;
   }
 }

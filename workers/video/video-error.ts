@@ -8,6 +8,9 @@ const LIMITS: Record<number, string> = {
   152: 'ffmpeg used all its processor time: LIMIT_VIDEO_SECONDS for each processor',
 };
 
+/** SIGKILL, as an exit status. */
+const KILLED = 137;
+
 const NO_SPACE = /No space left on device|Disk quota exceeded/;
 
 /**
@@ -16,6 +19,12 @@ const NO_SPACE = /No space left on device|Disk quota exceeded/;
  */
 export function toVideoError({ returncode, stderr }: FfmpegEnd, detail?: string): WindlassError {
   if (NO_SPACE.test(stderr)) return diskFull(stderr);
+  if (returncode === KILLED)
+    return new WindlassError('video_failed', {
+      detail: 'ffmpeg was killed, as for lack of memory.',
+      hint: 'Ask for a smaller width, or start it again.',
+      extra: { returncode, stderr },
+    });
   const lastLine = stderr.trimEnd().split('\n').at(-1);
   return new WindlassError('video_failed', {
     detail: `${detail || LIMITS[returncode] || lastLine || `ffmpeg ended with ${returncode}`}.`,
@@ -36,10 +45,24 @@ export function toHostVideoError(end: FfmpegEnd): WindlassError {
 
 /** Whether a video failed because of its frames, as far as known: not of a limit, a full disk or a connection. */
 export function isForFrames(error: unknown): error is WindlassError {
-  if (!(error instanceof WindlassError)) return false;
-  if (error.code === 'bad_frames') return true;
-  const { returncode } = error.extra;
-  return (
-    error.code === 'video_failed' && returncode !== undefined && !(Number(returncode) in LIMITS)
-  );
+  if (error instanceof WindlassError && error.code === 'bad_frames') return true;
+  const returncode = returncodeOf(error);
+  return returncode !== undefined && returncode !== KILLED && !(returncode in LIMITS);
 }
+
+/** Whether ffmpeg was killed, which says nothing of the frames nor of an ffmpeg elsewhere. */
+export const wasKilled = (error: unknown): boolean => returncodeOf(error) === KILLED;
+
+function returncodeOf(error: unknown): number | undefined {
+  if (!(error instanceof WindlassError && error.code === 'video_failed')) return undefined;
+  const { returncode } = error.extra;
+  return returncode === undefined ? undefined : Number(returncode);
+}
+
+/** A video has no effect but itself, so that it need not be known how its run ended. */
+export const lostOnHost = (cause: Error): WindlassError =>
+  new WindlassError('video_failed', {
+    detail: 'the host lost ffmpeg: all that runs there was killed, or the host was started anew.',
+    hint: 'Leave "encode" out, so that a worker can encode it, or start it again.',
+    cause,
+  });
