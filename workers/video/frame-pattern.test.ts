@@ -60,3 +60,16 @@ test('the signs of a folder mean nothing where the name of the file has its own'
       frames: [join(temp.path, 'runs/7/end.png')],
     });
 });
+
+test.each([
+  ['f%d.png', { last: 99_999 }],
+  ['f*.png', {}],
+])('paths of %s that have too many bytes together are refused', (name, range) => {
+  const folder = `/${'d'.repeat(3_900)}`;
+  const pattern = `${folder}/${name}`;
+  const names = Array.from({ length: 10_000 }, (_, n) => `${folder}/f${n}.png`);
+  const expandAll = () => expandPattern({ pattern, ...range }, names);
+  expect(expandAll).toThrow('have more than 33554432 bytes together');
+  const half = expandPattern({ pattern, first: 0, last: 4_999 }, names);
+  expect(half.frames).toHaveLength(5_000);
+});

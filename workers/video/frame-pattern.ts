@@ -6,6 +6,9 @@ import { quoteWord } from '../host-agent/shell-quote.ts';
 import { showPath } from './frame-path.ts';
 import { STREAM_MAGIC } from './frame-stream.ts';
 
+/** The most bytes of all paths that a pattern stands for: they are held in memory, and are written into scripts, at once. */
+const MAX_PATH_BYTES = 2 ** 25;
+
 export interface Pattern {
   /** An absolute path with one `%d` or `%05d`, or with `*`. */
   pattern: string;
@@ -67,6 +70,12 @@ export function expandPattern(pattern: Pattern, names: readonly string[]): Expan
       hint: 'Give "first" and "last", or a "step".',
       extra: { frames: [], count: 0 },
     });
+  if (countBytes(frames) > MAX_PATH_BYTES)
+    throw new WindlassError('bad_frames', {
+      detail: `the paths of the frames that ${pattern.pattern} matches have more than ${MAX_PATH_BYTES} bytes together.`,
+      hint: 'Give a shorter path, such as that of a link to the folder, or "first" and "last", or a "step".',
+      extra: { frames: [], count: 0 },
+    });
   return expanded;
 }
 
@@ -86,11 +95,13 @@ function expandNumbers(
   let from = first ?? Number.POSITIVE_INFINITY;
   if (first === undefined) for (const number of there) from = Math.min(from, number);
   const frames: string[] = [];
-  // One more than is allowed shows that there are too many.
+  // One more frame, or byte, than is allowed shows that there are too many.
   let n = from;
-  for (; frames.length <= MAX_FRAMES; n += step) {
+  for (let bytes = 0; frames.length <= MAX_FRAMES && bytes <= MAX_PATH_BYTES; n += step) {
     if (last === undefined ? !there.has(n) : n > last) break;
-    frames.push(pathOf(n));
+    const path = pathOf(n);
+    frames.push(path);
+    bytes += Buffer.byteLength(path);
   }
   // If none of them exists, listing each as missing would hide that.
   if (last !== undefined)
@@ -109,6 +120,9 @@ function expandStar(
     .slice(first, last === undefined ? undefined : last + 1)
     .filter((_, position) => position % step === 0);
 }
+
+const countBytes = (paths: readonly string[]) =>
+  paths.reduce((sum, path) => sum + Buffer.byteLength(path), 0);
 
 function describeRange({ first, last }: Pattern): string {
   const from = first === undefined ? '' : ` from ${first}`;
