@@ -345,6 +345,37 @@ test('a job whose program cannot be loaded is released, and fails after as many 
   expect(await endOf(id)).toEqual({ state: 'failed', result: null, code: 'internal' });
 });
 
+test('only progress beyond that of the lost attempts ends their row', async () => {
+  const { claims, run } = await startRunner();
+  const id = await insertDispatched();
+  const read = async () => {
+    const [row] = await database.sql`
+      select progress, message, consecutive_losses as losses from jobs where id = ${id}`;
+    return row;
+  };
+  /** An attempt that is lost when it has written this progress; what was written of it. */
+  const lose = async (value: number, message: string) => {
+    let written: unknown;
+    await run(id, async ({ progress }) => {
+      progress(value, message);
+      await waitFor(async () => (await read())?.message === message, { what: 'the progress' });
+      written = await read();
+      return loseDatabase({} as never);
+    });
+    await claims.renew();
+    expect((await tokenOf({ id })) === null).toBe(true);
+    return written;
+  };
+  expect(await lose(1 / 3, 'a')).toMatchObject({ losses: 0 });
+  const { progress } = (await read()) ?? {};
+  expect(progress).toBeCloseTo(1 / 3);
+  expect(await lose(0, 'b')).toEqual({ progress, message: 'b', losses: 1 });
+  expect(await lose(1 / 3, 'c')).toEqual({ progress, message: 'c', losses: 2 });
+  expect(await read()).toMatchObject({ losses: 3 });
+  expect(await lose(0.4, 'd')).toEqual({ progress: 0.4, message: 'd', losses: 0 });
+  expect(await lose(0.4, 'e')).toMatchObject({ losses: 1 });
+});
+
 test('an outdated entry, or an outdated end, takes no place from the current one of its job', async () => {
   const id = await insertDispatched();
   await database.sql`update jobs set epoch = 2 where id = ${id}`;

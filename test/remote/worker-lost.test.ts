@@ -29,14 +29,17 @@ describeStack(missingPrograms('sshd'), 'a job whose workers die one after the ot
     return row?.consecutiveLosses ?? -1;
   };
 
-  /** Kills who holds the job, until `times` more deaths have been counted or it has ended. */
-  async function killHolders(id: string, times: number): Promise<void> {
+  /** Kills who holds the job, once it has told this, until `times` more deaths have been counted or it has ended. */
+  async function killHolders(id: string, times: number, told: string | null = null): Promise<void> {
     for (let n = 0; n < times; n++) {
       const before = await lossesOf(id);
+      // What the worker before has told is not what this one tells, which takes the job 8 s later.
+      if (told !== null && n > 0) await sql`update jobs set message = null where id = ${id}`;
       const holder = await waitFor(
         async () => {
           const [row] = await sql<{ worker: string }[]>`
-            select worker from jobs where id = ${id} and lease_token is not null`;
+            select worker from jobs where id = ${id} and lease_token is not null
+              and (${told}::text is null or message = ${told})`;
           return row && pidOfWorker(row.worker);
         },
         { what: 'a worker to hold the job', timeoutMs: 60_000 },
@@ -85,6 +88,24 @@ describeStack(missingPrograms('sshd'), 'a job whose workers die one after the ot
         .output,
     ).toBe('on\n');
     expect(existsSync(join(sshd.home, 'ran-in-vain'))).toBe(false);
+  }, 600_000);
+
+  test('a video fails as worker_lost, too, although each has begun to look at its frames', async () => {
+    proxy.cut();
+    proxy.blackhole();
+    const body = { 'content-type': 'video/mp4', pattern: join(sshd.home, 'f%d.png') };
+    const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body);
+    await waitFor(
+      async () => (await client.get<{ message?: string }>(`/api/jobs/${vsid}`)).message,
+      { what: 'the first worker to begin', timeoutMs: 20_000 },
+    );
+    await sql`update jobs set consecutive_losses = ${MAX_CONSECUTIVE_LOSSES - 2} where id = ${vsid}`;
+    await killHolders(vsid, 2, 'checking frames');
+    expect(await client.get<Job>(`/api/jobs/${vsid}`)).toMatchObject({
+      state: 'failed',
+      error: { code: 'worker_lost' },
+    });
+    proxy.heal();
   }, 600_000);
 
   test('goes on where one of them comes to anything: the count begins anew', async () => {

@@ -24,7 +24,7 @@ import { finishJob, type JobEnd } from './end-jobs.ts';
 import type { HeldClaim } from './held-claims.ts';
 import { causeOf, isCancelled } from './job-signals.ts';
 import { releaseJob, updateLeasedVisibly } from './leased-updates.ts';
-import { ProgressWriter } from './progress-writer.ts';
+import { type Progress, ProgressWriter } from './progress-writer.ts';
 import { readPayload } from './read-payload.ts';
 import { ReleaseJob } from './release-job.ts';
 import { DATABASE, isUnavailable, retry } from './retry.ts';
@@ -51,9 +51,9 @@ export class Attempt {
     this.#worker = worker;
     this.#claim = claim;
     this.#began = performance.now() - row.ranSeconds * 1_000;
+    const set = setProgress(row);
     this.#progress = new ProgressWriter(async next => {
-      // A job that makes progress has lost no worker in a row.
-      await updateLeasedVisibly(worker.database.db, claim, { ...next, consecutiveLosses: 0 });
+      await updateLeasedVisibly(worker.database.db, claim, set(next));
       worker.notifications.publish('job', claim.id);
     });
     this.context = createAttemptContext(worker, row, claim, {
@@ -209,6 +209,19 @@ export class Attempt {
       .where(eq(jobs.id, this.#claim.id));
     return row?.state === state;
   }
+}
+
+/**
+ * What to write of progress. A job that gets further than before has lost no worker in a row. One whose attempts all end at
+ * the same place would go on for ever, so what the lost attempts had stays until this one has more.
+ */
+function setProgress({ consecutiveLosses, progress: before }: JobRow) {
+  const had = consecutiveLosses > 0 ? (before ?? 0) : -1;
+  return ({ progress, message }: Progress): Partial<JobRow> =>
+    // The column has single precision.
+    Math.fround(progress) > Math.fround(had)
+      ? { progress, message, consecutiveLosses: 0 }
+      : { progress: had, message };
 }
 
 /** The error record of a job; the texts of unknown errors stay in the log. */

@@ -8,7 +8,7 @@ import { endJobs, type PendingEnd } from './end-jobs.ts';
 
 const WORKER_LOST = JSON.stringify({
   code: 'worker_lost',
-  detail: `Workers were lost: ${MAX_CONSECUTIVE_LOSSES} in a row ended while they ran this job, without any progress.`,
+  detail: `Workers were lost: ${MAX_CONSECUTIVE_LOSSES} in a row ended while they ran this job, without getting further.`,
   hint: 'The job may exhaust a worker. See the log of the workers.',
 });
 const losses = sql`${jobs.consecutiveLosses} + 1`;

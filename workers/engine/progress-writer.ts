@@ -1,4 +1,4 @@
-interface Progress {
+export interface Progress {
   /** 0 to 1. */
   progress: number;
   message: string | null;
