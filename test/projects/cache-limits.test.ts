@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../harness/clients/problem.ts';
+import { addUser } from '../harness/clients/users.ts';
 import { drawFrames } from '../harness/files/draw-frames.ts';
 import { openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -12,6 +13,7 @@ import { useRemoteStack, useStackDatabase } from '../harness/stacks/use-stack.ts
 import { waitFor } from '../harness/wait-for.ts';
 
 const LIMIT = 100_000;
+const USER_LIMIT = 2_000_000;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
@@ -21,7 +23,11 @@ interface Project {
 
 describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits of project caches', form => {
   const { client, sshd, stack } = useRemoteStack(form, {
-    env: { LIMIT_CACHE_BYTES: String(LIMIT), LIMIT_CACHE_DAYS: '30' },
+    env: {
+      LIMIT_CACHE_BYTES: String(LIMIT),
+      LIMIT_CACHE_DAYS: '30',
+      LIMIT_USER_BYTES: String(USER_LIMIT),
+    },
   });
   const database = useStackDatabase(stack);
   let sid: string;
@@ -155,6 +161,37 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits of project caches', for
     });
     await waitForDeletions();
     expect((await client.fetch(video.at)).status).toBe(404);
+  });
+
+  test('a video whose user has room for it alone is kept without the cache, which it says', async () => {
+    const { client: user, username } = await addUser(client);
+    const own = await openSession(user, sshd);
+    const images = await drawFrames({ folder: join(sshd.home, 'alone'), count: 3 });
+    const makeOwn = async (cache: object) => {
+      const body = { 'content-type': 'video/mp4', images, ...cache };
+      const { vsid } = await user.post<{ vsid: string }>(`/api/remotes/${own}/videos`, body);
+      return waitForEnd(user, vsid);
+    };
+    const { id, result } = await makeOwn({});
+    const { bytes, stored } = result as { bytes: number; stored: number };
+    await user.delete(`/api/jobs/${id}/record`);
+    const { id: project } = await user.post<{ id: string }>('/api/projects', { name: 'room' });
+    const model = { 'model-type': 't', name: 'm' };
+    const { id: mid } = await user.post<{ id: string }>(`/api/projects/${project}/models`, model);
+    const { storage } = await user.get<{ storage: { bytes: number } }>('/api/users/-');
+    const filling = USER_LIMIT - storage.bytes - stored - Math.floor(bytes / 2);
+    const value = 'x'.repeat(filling - '""'.length);
+    const filled = await user.fetch(`/api/models/${mid}/parameters/filling`, {
+      method: 'PUT',
+      body: JSON.stringify({ value }),
+    });
+    expect(filled.ok).toBe(true);
+    const uncached = `${username} would store more than ${USER_LIMIT} bytes.`;
+    expect(await makeOwn({ project, key: 'k' })).toMatchObject({
+      state: 'succeeded',
+      result: { bytes, stored, uncached: expect.stringContaining(uncached) },
+    });
+    expect(await keysOf(project)).toEqual([]);
   });
 
   test('a video that no cache can keep is refused', async () => {

@@ -26,10 +26,11 @@ const video: Handler<'video'> = async context => {
     promote: async tx => {
       const { owner: user } = job;
       const { bytes: size, frames } = made;
-      const entry = cache && { ...cache, object, type, size, frames, storedBy: user };
-      const uncached = entry && (await fillCache(tx, entry, worker.config));
       const limit = worker.config.LIMIT_USER_BYTES;
-      await chargeUserStorage(tx, { user, added: made.stored, limit });
+      const charge = (part: Tx) => chargeUserStorage(part, { user, added: made.stored, limit });
+      const entry = cache && { ...cache, object, type, size, frames, storedBy: user };
+      const uncached = entry && (await fillCache(tx, entry, { charge, config: worker.config }));
+      await charge(tx);
       return { uncached };
     },
     stored: [object, made.poster, made.sprite],
@@ -41,12 +42,13 @@ export default video;
 
 /**
  * Why it is not in the project's cache, which has no room or is no longer the owner's to write to; undefined where it is.
- * It is kept for a day nevertheless: work of hours is not thrown away.
+ * It is kept for a day nevertheless: work of hours is not thrown away. `charge` throws where its owner has no room for both
+ * the entry and the video.
  */
 async function fillCache(
   tx: Tx,
   entry: CacheReference,
-  config: Config,
+  { charge, config }: { charge: (part: Tx) => Promise<void>; config: Config },
 ): Promise<string | undefined> {
   const tooLarge = checkCacheSize(entry.size, config);
   if (tooLarge !== undefined) return tooLarge;
@@ -54,7 +56,10 @@ async function fillCache(
   try {
     await assertWriter(tx, { project: entry.project, username: entry.storedBy });
     // What was written before it is refused is rolled back.
-    await tx.transaction(part => putCacheEntry(part, entry, config));
+    await tx.transaction(async part => {
+      await putCacheEntry(part, entry, config);
+      await charge(part);
+    });
     return undefined;
   } catch (error) {
     if (error instanceof WindlassError && REASONS.has(error.code)) return error.message;
