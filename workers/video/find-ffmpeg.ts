@@ -23,11 +23,21 @@ export function findFfmpeg(): Promise<string> {
 
 let found: Promise<string> | undefined;
 
-/** A digest of ffmpeg's own version output: only segments of the same build join. */
-export async function findFfmpegVersion(): Promise<string> {
+/**
+ * How this release makes pictures of frames. Raise it with every change of what a video of the same frames looks like: of the
+ * arguments and filters of ffmpeg (ffmpeg-arguments.ts, filter-graph.ts), and of how frames are decoded, normalized and
+ * labelled (decode-child.ts, normalize-frames.ts, pixel-format.ts, frame-labels.ts).
+ */
+export const PICTURES_VERSION = 1;
+
+/**
+ * A digest of ffmpeg's own version output and of how pictures are made: only segments of the same join. Workers of two
+ * releases run side by side during an upgrade.
+ */
+export async function findFfmpegVersion(pictures = PICTURES_VERSION): Promise<string> {
   const env = { PATH: process.env.PATH };
   const { stdout } = await runFile(await findFfmpeg(), ['-version'], { env });
-  return createHash('sha256').update(stdout).digest('hex');
+  return createHash('sha256').update(`${pictures} ${stdout}`).digest('hex');
 }
 
 async function lookForFfmpeg(): Promise<string> {

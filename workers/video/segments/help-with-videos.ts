@@ -34,7 +34,8 @@ export function helpWithVideos(worker: WorkerContext, slots: SpareSlots): () => 
     const { config, database, log } = worker;
     const ffmpeg = await findFfmpegVersion();
     const seconds = config.VIDEO_SHARE_SECONDS;
-    const taken = await takeSegment(database.db, { worker: worker.id, ffmpeg, seconds });
+    const except = [...failed.keys()];
+    const taken = await takeSegment(database.db, { worker: worker.id, ffmpeg, seconds, except });
     looking = false;
     if (!taken) return;
     const { job, start, until } = taken;

@@ -135,6 +135,8 @@ interface TakeOptions {
   seconds: number;
   /** Takes from this attempt only, for the worker of the job; a helper takes from any. */
   attempt?: OfferingClaim;
+  /** Jobs that a helper takes nothing from, because it failed at them. */
+  except?: readonly string[];
 }
 
 /**
@@ -148,10 +150,10 @@ export function takeSegment(db: Db, options: TakeOptions): Promise<TakenSegment 
 }
 
 /** Selects what may be taken, of live attempts. A helper skips what it might not understand, or another failed at. */
-function takable({ attempt, ffmpeg }: TakeOptions): SQL {
+function takable({ attempt, ffmpeg, except = [] }: TakeOptions): SQL {
   const ofWhich = attempt
     ? sql`s.job = ${attempt.job} and s.attempt = ${attempt.token}`
-    : sql`not s.refused and j.cancel_requested is null and ${isSupported(sql`${JSON.stringify(SUPPORTED_VERSIONS)}::jsonb`)}`;
+    : sql`not s.refused and not ${JSON.stringify(except)}::jsonb ? s.job and j.cancel_requested is null and ${isSupported(sql`${JSON.stringify(SUPPORTED_VERSIONS)}::jsonb`)}`;
   return sql`from video_segments s join jobs j on j.id = s.job and j.lease_token = s.attempt
     where num_nonnulls(j.finished) = 0 and s.finished is null and s.ffmpeg = ${ffmpeg} and ${ofWhich}`;
 }
