@@ -1,8 +1,16 @@
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
 import { parse, type RowsPage, startParse, utf8 } from '../harness/clients/tables.ts';
-import { makeModel, readUpload } from '../harness/clients/uploads.ts';
+import {
+  finishUpload,
+  makeModel,
+  partPath,
+  putPart,
+  readUpload,
+} from '../harness/clients/uploads.ts';
 import { waitForEnd } from '../harness/hosts/remote.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useStack } from '../harness/stacks/use-stack.ts';
@@ -119,6 +127,82 @@ describeStack(undefined, 'uploads that make no table', form => {
       detail: expect.stringContaining('1 file and 2'),
     });
     await expectProblem(await client.fetch(`/api/models/${mid}/files/x`), 404, 'not_found');
+  });
+
+  test('a part that the store lost or changed fails the parse, and is named', async () => {
+    // In the fleet form the objects are in another server, whose files are its own.
+    if (form.name !== 'embedded') return;
+    const rows = utf8(`a,b\n${Array.from({ length: 1_000 }, (_, n) => `${n},v${n}\n`).join('')}`);
+    const cut = rows.indexOf(0x0a, 5_000) + 1;
+    const damages = {
+      cut: (path: string) => truncateSync(path, cut),
+      changed: (path: string) => {
+        const bytes = readFileSync(path);
+        bytes[bytes.indexOf('\n7,') + 1] = 0x39;
+        writeFileSync(path, bytes);
+      },
+      longer: (path: string) => writeFileSync(path, '1,2\n', { flag: 'a' }),
+      gone: (path: string) => rmSync(path),
+    };
+    const parseDamaged = async (
+      parser: string,
+      damage: keyof typeof damages,
+      { parts }: { parts: number },
+    ) => {
+      const begun = { mid, input: false, parser, aids: ['bad'] };
+      const { id: uid } = await client.post<{ id: string }>('/api/uploads', begun);
+      const folder = join(stack.dataDir, 'objects', 'objects', 'uploads', uid);
+      const before: string[] = [];
+      for (let part = 0; part < parts; part++) {
+        before.push(...(part > 0 ? readdirSync(folder) : []));
+        expect((await putPart(client, partPath(uid, 0, part), rows)).status).toBe(200);
+      }
+      const [last = ''] = readdirSync(folder).filter(name => !before.includes(name));
+      damages[damage](join(folder, last));
+      const { job } = (await (await finishUpload(client, uid, [parts])).json()) as { job: string };
+      const { state, error } = await waitForEnd(client, job);
+      const { detail, hint } = error ?? {};
+      return {
+        state,
+        code: error?.code,
+        detail,
+        hint,
+        errors: (await readUpload(client, uid)).error,
+      };
+    };
+    const size = rows.length.toLocaleString('en');
+    const found = {
+      cut: `has other bytes in the object store (${cut.toLocaleString('en')} in all) than arrived (${size})`,
+      changed: 'has other bytes in the object store than arrived',
+      longer: `has other bytes in the object store (${(rows.length + 4).toLocaleString('en')} in all) than arrived (${size})`,
+      gone: 'is not in the object store any more',
+    };
+    const cases = [
+      ...(['cut', 'changed', 'longer', 'gone'] as const).flatMap(damage => [
+        ['csv', damage, 1] as const,
+        ['blob', damage, 2] as const,
+      ]),
+      // The object of a single part becomes the file's, unread.
+      ...(['cut', 'longer', 'gone'] as const).map(damage => ['blob', damage, 1] as const),
+    ];
+    for (const [parser, damage, parts] of cases) {
+      const reason = `part ${parts - 1} ${found[damage]}`;
+      const ended = await parseDamaged(parser, damage, { parts });
+      expect([parser, damage, parts, ended]).toMatchObject([
+        parser,
+        damage,
+        parts,
+        {
+          state: 'failed',
+          code: 'parse_failed',
+          detail: expect.stringContaining(`file 0 (bad): ${reason}`),
+          hint: expect.stringContaining('Upload the file again'),
+          errors: { errors: [{ file: 0, reason }] },
+        },
+      ]);
+    }
+    for (const path of ['tables/bad/metadata', 'files/bad'])
+      await expectProblem(await client.fetch(`/api/models/${mid}/${path}`), 404, 'not_found');
   });
 
   test('a model deleted meanwhile takes no table, and a killed worker is followed by another', async () => {

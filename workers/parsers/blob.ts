@@ -7,13 +7,16 @@ const blob: Parser<'blob'> = async (
   { job, upload, aid, newKey, reportProgress },
 ) => {
   const { objects, database } = job.worker;
+  const stored = { db: database.db, objects };
   if (parts === 1)
-    return [{ aid, kind: 'file', object: await findSinglePart(database.db, upload, file), size }];
+    return [{ aid, kind: 'file', object: await findSinglePart(stored, { upload, file }), size }];
   const object = newKey();
-  const bytes = readUploadedFile(
-    { db: database.db, objects },
-    { upload, file, signal: job.signal, onBytes: read => reportProgress(read / size) },
-  );
+  const bytes = readUploadedFile(stored, {
+    upload,
+    file,
+    signal: job.signal,
+    onBytes: read => reportProgress(read / size),
+  });
   await objects.put(object, bytes, { size, signal: job.signal });
   return [{ aid, kind: 'file', object, size }];
 };
