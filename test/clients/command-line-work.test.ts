@@ -228,6 +228,25 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await print(['rows', model, 'years', ...none])).toBe('time  2020  2019\n');
   });
 
+  test('numbers have the digits that the service writes, also where JavaScript writes others', async () => {
+    const model = await makeModel('Digits');
+    const file = join(line.home, 'digits.csv');
+    writeFileSync(
+      file,
+      'v,t\n9223372036854775808,a\n-0.0,b\n1e21,c\n-144115188075855872,\n0.5,e\n',
+    );
+    await print(['upload', file, '--model', model, '--aid', 'digits']);
+    const answer = await client.fetch(`/api/models/${model}/tables/digits/rows`);
+    const numbers = ['9223372036854775808', '-0', '1e+21', '-144115188075855872', '0.5'];
+    const texts = ['"a"', '"b"', '"c"', 'null', '"e"'];
+    const pairs = numbers.map((number, n) => `[${number},${texts[n]}]`);
+    expect(await answer.text()).toContain(`"rows":[${pairs.join(',')}]`);
+    const rows = numbers.map((number, n) => `{"v":${number},"t":${texts[n]}}\n`);
+    expect(await print(['rows', model, 'digits', '--json'])).toBe(rows.join(''));
+    const drawn = (await print(['rows', model, 'digits'])).split('\n').slice(1, -1);
+    expect(drawn.map(row => row.split(' ')[0])).toEqual(numbers);
+  });
+
   test('what comes through a pipe is uploaded whole, and no folder is', async () => {
     const mid = await makeModel('Pipes');
     const upload = (path: string, aid: string) => [

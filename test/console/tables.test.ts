@@ -73,6 +73,11 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     const physics =
       't,mass,wave\n0,1.67e-27,4.489712379304426e-9\n1.5,9.1e-31,-1.7976931348623157e308\n';
     await makeTable(client, { mid, aid: 'physics', csv: physics });
+    await makeTable(client, {
+      mid,
+      aid: 'digits',
+      csv: 'v\n9223372036854775808\n-0.0\n1e21\n0.5\n',
+    });
     const notes = `id,note,seen\n${Array.from({ length: 300 }, (_, n) => `${n},"${noteOf(n)}",`).join('\n')}\n`;
     await makeTable(client, { mid, aid: 'notes', csv: notes });
     await makeArray(client, { mid, aid: 'grid' });
@@ -462,6 +467,15 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await german.page.getByText(`${MAX} rows, 2 columns`).waitFor();
     expect(german.faults).toEqual([]);
     await german.page.context().close();
+  });
+
+  test('numbers have the digits that the service writes, also where JavaScript writes others', async () => {
+    await page.goto(`${stack.url}/console/${base}/table?name=digits`);
+    for (const [n, text] of ['9223372036854775808', '-0', '1e+21', '0.5'].entries())
+      await rowIs(n + 1, text);
+    await page.getByRole('gridcell', { name: '9223372036854775808' }).click();
+    const bar = page.getByRole('region', { name: 'Chosen cell' });
+    expect(await bar.getByRole('textbox').inputValue()).toBe('9223372036854775808');
   });
 
   test('an array shows its shape and a part of it', async () => {

@@ -1,4 +1,5 @@
 import { type RowsPage, rowsOfAnswer, type Value } from '../../../clients/typescript/src/rows.ts';
+import { valueText } from '../../../clients/typescript/src/value-text.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { printNotice } from '../../output/print-notice.ts';
 import { printTable } from '../../output/print-records.ts';
@@ -69,7 +70,7 @@ async function drawRows(windlass: Windlass, table: Table, query: Query): Promise
   for await (const page of readPages(windlass, table, query)) {
     head = page.columns;
     total = page.total;
-    cells.push(...page.rows.map(row => row.map(value => String(value ?? ''))));
+    cells.push(...page.rows.map(row => row.map(value => valueText(value ?? ''))));
   }
   await printTable(head, cells);
   tellCut(total, query);
@@ -104,7 +105,10 @@ async function* readPages(
 /** In the order of the columns: an object of JavaScript moves names such as 2019 to its beginning. */
 function toJson(columns: string[], row: Value[]): string {
   const members = columns.map(
-    (name, n) => `${JSON.stringify(name)}:${JSON.stringify(row[n] ?? null)}`,
+    (name, n) => `${JSON.stringify(name)}:${valueToJson(row[n] ?? null)}`,
   );
   return `{${members.join(',')}}`;
 }
+
+const valueToJson = (value: Value) =>
+  typeof value === 'number' ? valueText(value) : JSON.stringify(value);

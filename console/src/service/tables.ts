@@ -8,6 +8,7 @@ export type Table = Schemas['Table'];
 export type Column = Table['columns'][number];
 export type Histogram = Schemas['Histogram'];
 
+export { valueText } from '../../../clients/typescript/src/value-text.ts';
 export type { RowsPage, Value };
 
 /** A table of a model, as it is until another one takes its place. */

@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Value } from '../service/tables.ts';
+import { type Value, valueText } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { CopyText } from '../ui/copy-text.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
@@ -23,7 +23,7 @@ export function CellBar({ cell, column, value: known, grid, onClose }: CellBarPr
   const last = useRef({ cell, value: known });
   if (last.current.cell !== cell || known !== undefined) last.current = { cell, value: known };
   const { value } = last.current;
-  const text = value === undefined || value === null ? '' : String(value);
+  const text = value === undefined || value === null ? '' : valueText(value);
   useEffect(() => {
     // It works without TLS, too. What is marked in the page is copied instead.
     const copy = (event: ClipboardEvent) => {

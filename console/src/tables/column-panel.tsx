@@ -1,6 +1,6 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Column, TableKey } from '../service/tables.ts';
+import { type Column, type TableKey, type Value, valueText } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
 import { formatCount } from '../ui/numbers.ts';
@@ -56,7 +56,7 @@ const tellOdd = ({ type, others, first }: NonNullable<Column['nearly']>): string
   return `Sorted and compared as text: row ${formatCount(first.row + 1)} has "${first.value}", which is not ${what}${more}.`;
 };
 
-const tell = (value: unknown) => (value === null ? 'none' : String(value));
+const tell = (value: Value) => (value === null ? 'none' : valueText(value));
 
 const Fact = ({ name, children }: { name: string; children: string }) => (
   <div>

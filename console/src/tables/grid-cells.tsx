@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: cells stand where they are put, which those of a <table> do not.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names the cell that is chosen.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid takes the keys of all its cells.
-import type { Column, Value, View } from '../service/tables.ts';
+import { type Column, type Value, type View, valueText } from '../service/tables.ts';
 import { DownIcon, HistogramIcon, UpIcon } from '../ui/icons.tsx';
 import type { CellPlace } from './use-chosen-cell.ts';
 import { directionOf, turnSort } from './view-address.ts';
@@ -67,7 +67,7 @@ export const cellId = ({ row, column }: CellPlace): string => `cell-${row}-${col
 export function Cell({ type, cell, chosen, onChoose, value, bounds }: CellProps) {
   const { row, column } = cell;
   const isMissing = value === null;
-  const text = value === undefined ? '…' : isMissing ? 'missing' : String(value);
+  const text = value === undefined ? '…' : isMissing ? 'missing' : valueText(value);
   return (
     <div
       class="grid-cell ellipsis"

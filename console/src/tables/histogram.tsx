@@ -1,4 +1,10 @@
-import { type Column, type TableKey, useHistogram, type Value } from '../service/tables.ts';
+import {
+  type Column,
+  type TableKey,
+  useHistogram,
+  type Value,
+  valueText,
+} from '../service/tables.ts';
 import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Wait } from '../ui/wait.tsx';
@@ -87,7 +93,8 @@ const countsOf = (items: { count: number }[]) => items.map(({ count }) => count)
 /** The height of a bar: even the least count is visible. */
 const heightOf = (count: number, most: number) =>
   count === 0 ? 0 : Math.max(1.5, (HEIGHT * count) / most);
-const tell = (value: Value | undefined) => (value === '' ? 'an empty text' : String(value));
+const tell = (value: Value | undefined) =>
+  value === '' ? 'an empty text' : valueText(value ?? null);
 
 const Bar = ({ part }: { part: number }) => (
   <svg class="count-bar" viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">
