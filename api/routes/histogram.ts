@@ -51,7 +51,7 @@ export default routes('json-body', (router, api) => {
       topic: 'tables',
       summary: 'Count the values of a column',
       details:
-        'Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.',
+        'Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters, or at fewer where the table has more than 1,000 columns. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.',
       query: histogramQuery,
       headers: ['If-None-Match', 'Prefer'],
       answers: viewAnswers('The counts.', histogramRecord),

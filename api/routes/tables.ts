@@ -88,6 +88,8 @@ export default routes('json-body', (router, api) => {
       id: 'getTable',
       topic: 'tables',
       summary: "Look at a table's columns",
+      details:
+        'The least and greatest text of a column are cut at 200 characters, and at fewer in a table of more than 1,000 columns.',
       headers: ['If-None-Match'],
       answers: {
         200: {

@@ -739,7 +739,7 @@ export interface paths {
         };
         /**
          * Count the values of a column
-         * @description Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.
+         * @description Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters, or at fewer where the table has more than 1,000 columns. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.
          */
         get: operations["countValues"];
         put?: never;
@@ -757,7 +757,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Look at a table's columns */
+        /**
+         * Look at a table's columns
+         * @description The least and greatest text of a column are cut at 200 characters, and at fewer in a table of more than 1,000 columns.
+         */
         get: operations["getTable"];
         put?: never;
         post?: never;
