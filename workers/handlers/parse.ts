@@ -12,6 +12,7 @@ import { isParserName, PARSERS, type ParserName } from '../../shared/uploads/par
 import type { Handler, JobContext } from '../context.ts';
 import blob from '../parsers/blob.ts';
 import { convertFile } from '../parsers/convert-file.ts';
+import { KeptStatistics } from '../parsers/kept-statistics.ts';
 import type { MadeArtifact, Parser } from '../parsers/parser.ts';
 import { type PromotedArtifact, promoteArtifacts } from '../parsers/promote-artifacts.ts';
 import { describeSentFiles } from '../parsers/sent-files.ts';
@@ -84,6 +85,7 @@ async function parseFiles(
   const parameters = PARSERS[upload.parser].parameters.parse(upload.parameters);
   const total = files.reduce((sum, { size }) => sum + size, 0);
   const made: PromotedArtifact[] = [];
+  const statistics = new KeptStatistics();
   const names = new Set<string>();
   const skipped: SkippedRows = { count: 0, errors: [] };
   let done = 0;
@@ -104,12 +106,15 @@ async function parseFiles(
     }).catch((error: unknown) => {
       throw error instanceof TableError ? explain(error, { aid, file: file.file }) : error;
     });
-    for (const artifact of artifacts) {
+    for (const [n, artifact] of artifacts.entries()) {
       if (names.has(artifact.aid)) throw twice(artifact.aid);
       names.add(artifact.aid);
-      made.push({ ...artifact, madeOf: aid });
+      const { columns, skipped: left, ...others } = artifact;
+      addSkipped(skipped, file.file, left);
+      const room = artifacts.length - n + (files.length - i - 1);
+      const packed = columns && (await statistics.keep(columns, room));
+      made.push({ ...others, madeOf: aid, columns: packed });
     }
-    for (const artifact of artifacts) addSkipped(skipped, file.file, artifact);
     done += file.size;
   }
   return { made, skipped };
@@ -131,7 +136,7 @@ function findParser(name: ParserName): Parser<ParserName> {
 function addSkipped(
   all: SkippedRows,
   file: number,
-  { skipped: { count, problems } = { count: 0, problems: [] } }: MadeArtifact,
+  { count, problems }: NonNullable<MadeArtifact['skipped']> = { count: 0, problems: [] },
 ): void {
   all.count += count;
   const room = MAX_PROBLEMS - all.errors.length;

@@ -1,4 +1,5 @@
 import { and, eq, inArray, isNull, ne, sql } from 'drizzle-orm';
+import type { PgInsertValue } from 'drizzle-orm/pg-core';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import {
@@ -19,14 +20,17 @@ import {
 } from '../../shared/quotas/storage-limits.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { removeParts } from '../../shared/uploads/uploads.ts';
+import { type PackedColumns, unpackColumns } from './kept-statistics.ts';
 import type { MadeArtifact } from './parser.ts';
 
-/** Artifacts of one statement: those of many columns have statistics of a megabyte. */
+/** Limits of one statement, which must end in time: artifacts, and bytes of their statistics. */
 const BATCH = 100;
+const BATCH_BYTES = 8 << 20;
 
-export interface PromotedArtifact extends MadeArtifact {
+export interface PromotedArtifact extends Omit<MadeArtifact, 'columns' | 'skipped'> {
   /** The name in the upload's `aids` of the file that it was made of. */
   madeOf: string;
+  columns?: PackedColumns;
 }
 
 interface Promotion {
@@ -55,8 +59,7 @@ export async function promoteArtifacts(
     .returning({ version: models.version });
   if (!model) throw new Error('the locked model is gone');
   const growth: StorageGrowth = { added: 0, addedByUser: 0 };
-  for (let at = 0; at < made.length; at += BATCH) {
-    const batch = made.slice(at, at + BATCH);
+  for (const batch of batches(made)) {
     const more = await putArtifacts(tx, { upload, made: batch, version: model.version });
     growth.added += more.added;
     growth.addedByUser += more.addedByUser;
@@ -82,6 +85,22 @@ export async function promoteArtifacts(
   growth.added -= parts;
   growth.addedByUser -= parts;
   await chargeStorage(tx, { project, user: upload.owner, ...growth, limits });
+}
+
+function* batches(made: PromotedArtifact[]): Generator<PromotedArtifact[]> {
+  let batch: PromotedArtifact[] = [];
+  let bytes = 0;
+  for (const artifact of made) {
+    const more = artifact.columns?.bytes ?? 0;
+    if (batch.length === BATCH || (batch.length > 0 && bytes + more > BATCH_BYTES)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(artifact);
+    bytes += more;
+  }
+  if (batch.length > 0) yield batch;
 }
 
 /** Locks project, model and upload, in the order that all transactions use. A deleted model is in another project. */
@@ -121,19 +140,10 @@ async function putArtifacts(
     .from(artifacts)
     .where(and(eq(artifacts.model, model), inArray(artifacts.aid, names)));
   const before = new Map(found.map(row => [row.aid, row]));
-  const added: (typeof artifacts.$inferInsert)[] = [];
+  const added: PgInsertValue<typeof artifacts>[] = [];
   const growth: StorageGrowth = { added: 0, addedByUser: 0 };
   for (const artifact of made) {
-    const {
-      aid,
-      kind,
-      object,
-      size,
-      madeOf,
-      rows = null,
-      columns = null,
-      dialect = null,
-    } = artifact;
+    const { aid, kind, object, size, madeOf, rows = null, columns, dialect = null } = artifact;
     const old = before.get(aid);
     if (old && old.kind !== kind)
       throw new WindlassError('conflict', {
@@ -145,7 +155,8 @@ async function putArtifacts(
       object,
       size,
       rows,
-      columns,
+      // As text: it need not be parsed here.
+      columns: columns ? sql`${await unpackColumns(columns)}::text::jsonb` : null,
       dialect,
       madeOf,
       version,

@@ -2,6 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Bound, ColumnStatistics } from '../../../shared/database/schema.ts';
 import type { ColumnType } from '../../../shared/uploads/parsers.ts';
 import { query, quoted, quoteName, quoteText, unquoted } from './duckdb.ts';
+import { fitStatistics, MAX_TABLE_STATISTICS } from './fit-statistics.ts';
 import { type SqlType, TYPE_OF_SQL } from './sql-types.ts';
 import { findTop } from './top-values.ts';
 
@@ -58,7 +59,7 @@ export async function computeColumnStatistics(
     });
     onProgress(statistics.length / columns.length);
   }
-  return statistics;
+  return fitStatistics(statistics, MAX_TABLE_STATISTICS);
 }
 
 interface Range {

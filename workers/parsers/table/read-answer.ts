@@ -4,8 +4,8 @@ import { WindlassError } from '../../../shared/errors/errors.ts';
 import type { TableAnswer } from './protocol.ts';
 
 /**
- * The most that a child may answer: names and most frequent texts of 2,500 columns take 27 MB where each character takes four
- * bytes. A child that a malicious file took over could otherwise answer with what makes JSON.parse use up all memory.
+ * The most that a child may answer: the statistics of a table take 2 MB, and a file may have many tables. A child that a
+ * malicious file took over could otherwise answer with what makes JSON.parse use up all memory.
  */
 const MAX_BYTES = 32 << 20;
 
