@@ -62,11 +62,13 @@ export default routes('json-body', (router, api) => {
         const column = findColumn('column', name, known);
         const filter = parseFilter(given, known);
         if (isUnchanged({ req, res }, table)) return;
-        const { nulls, type, top = [] } = column;
+        const { nulls, type } = column;
         const head = `{"column":${JSON.stringify(name)},`;
-        // Counted when the table was made.
-        if (type === 'text' && filter.length === 0)
-          return sendParts(res, [head, JSON.stringify({ nulls, values: top }).slice(1)]);
+        if (type === 'text' && filter.length === 0) {
+          // Counted when the table was made, unless it is too wide.
+          const top = await api.columnCache.findTop(api.database.db, table, name);
+          if (top) return sendParts(res, [head, JSON.stringify({ nulls, values: top }).slice(1)]);
+        }
         const rows = await findRows(api, { req, res, table, filter });
         if (!rows) return;
         const task = { kind: 'histogram' as const, column, bins };

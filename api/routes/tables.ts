@@ -66,6 +66,8 @@ const dialectRecord = z
     nulls: z.array(z.string()),
   })
   .meta({ id: 'CsvDialect', description: 'What a CSV file is like, as found or asked for.' });
+/** Bytes of memory that the metadata of a column takes. */
+const COLUMN_BYTES = 2_000;
 const viewQuery = z.strictObject({ sort: sortQuery, filter: filterQuery });
 
 /** Table artifacts: metadata, and the Parquet file. */
@@ -108,12 +110,13 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const table = await findTable(api, { req, res });
         if (isUnchanged({ req, res }, table)) return;
-        const columns = await api.columnCache.find(api.database.db, table);
-        const bytes = Buffer.from(metadataText(table, columns));
+        const { db } = api.database;
+        const { length } = await api.columnCache.find(db, table);
         const { reserveMemory, confirm } = readFor(api, { req, res }, table);
-        await reserveMemory(bytes.length);
+        await reserveMemory(length * COLUMN_BYTES);
+        const columns = await api.columnCache.describe(db, table);
         await confirm();
-        sendParts(res, [bytes]);
+        sendParts(res, [metadataText(table, columns)]);
       },
     }),
   });

@@ -1,5 +1,6 @@
 import { eq, inArray, sql } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
+import { ColumnCache } from '../../api/tables/column-cache.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import {
   artifacts,
@@ -12,6 +13,7 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
+import { KeptStatistics } from '../../workers/parsers/kept-statistics.ts';
 import {
   type PromotedArtifact,
   promoteArtifacts,
@@ -140,6 +142,78 @@ test('many artifacts are added to a model at once, and replace those of the uplo
     .from(pendingDeletions)
     .where(inArray(pendingDeletions.object, replaced));
   expect(pending).toHaveLength(250);
+});
+
+test('tables of the most statistics are stored, in statements that end in time and in bounded memory', async () => {
+  const { db } = database;
+  const [project, mid] = [newId(), newId()];
+  await db.insert(projects).values({ pid: project, name: 'p' });
+  await db.insert(members).values({ project, username: 'u', role: 'writer' });
+  await db.insert(models).values({ mid, project, type: 't', name: 'm' });
+  const aids = Array.from({ length: 40 }, (_, i) => `w${i}`);
+  const given = { owner: 'u', model: mid, parser: 'csv', parameters: {}, aids, input: false };
+  const [upload] = await db
+    .insert(uploads)
+    .values({ uid: newId(), ...given })
+    .returning();
+  if (!upload) throw new Error('no upload');
+  const value = (k: number) => `${String.fromCodePoint(0x1f600 + k).repeat(78)}x`;
+  const columns = Array.from({ length: 2_500 }, (_, i) => ({
+    name: `c${i}`,
+    type: 'text' as const,
+    min: value(0),
+    max: value(19),
+    nulls: 0,
+    top: Array.from({ length: 20 }, (_, k) => ({ value: value(k), count: 1 })),
+  }));
+  const packed = await new KeptStatistics().keep(columns, aids.length);
+  const made = aids.map(aid => ({
+    aid,
+    kind: 'table' as const,
+    object: `artifacts/${mid}/${newId()}`,
+    size: 1,
+    madeOf: aid,
+    columns: packed,
+  }));
+  const limits = { LIMIT_PROJECT_BYTES: 0, LIMIT_USER_BYTES: 0 };
+  const before = process.memoryUsage().rss;
+  let peak = 0;
+  const watch = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage().rss - before);
+  }, 20);
+  for (const _ of ['new', 'replaced'])
+    await db.transaction(tx => promoteArtifacts(tx, { upload, project, made, limits }));
+  clearInterval(watch);
+  expect(peak).toBeLessThan(400 * MB);
+  const stored = await db
+    .select({ first: sql<unknown>`${artifacts.columns}->0` })
+    .from(artifacts)
+    .where(sql`${artifacts.model} = ${mid} and jsonb_array_length(${artifacts.columns}) = 2500`);
+  expect(stored).toHaveLength(40);
+  expect(stored[39]?.first).toMatchObject({ name: 'c0', type: 'text', nulls: 0 });
+}, 120_000);
+
+test('requests that need the columns of a table at once read them once, without what none of them needs', async () => {
+  const { db } = database;
+  const [project, model] = [newId(), newId()];
+  await db.insert(projects).values({ pid: project, name: 'p' });
+  await db.insert(models).values({ mid: model, project, type: 't', name: 'm' });
+  const top = [{ value: 'b', count: 2 }];
+  const text = { name: 's', type: 'text' as const, min: 'a', max: 'b', nulls: 1, unit: 'm' };
+  const number = { name: 'n', type: 'number' as const, min: 1, max: 2, nulls: 0 };
+  const columns = [Object.assign({ top }, text), number];
+  const table = { model, aid: 't', object: `artifacts/${model}/t` };
+  await db.insert(artifacts).values({ ...table, kind: 'table', columns });
+  const cache = new ColumnCache();
+  const found = await Promise.all(Array.from({ length: 10 }, () => cache.find(db, table)));
+  expect(found.every(each => each === found[0])).toBe(true);
+  expect(await cache.find(db, table)).toBe(found[0]);
+  expect(found[0]).toEqual([{ name: 's', type: 'text', min: null, max: null, nulls: 1 }, number]);
+  expect(await cache.describe(db, table)).toEqual([text, number]);
+  expect(await cache.findTop(db, table, 's')).toEqual(top);
+  expect(await cache.findTop(db, table, 'n')).toBe(null);
+  const replaced = { model, aid: 't', object: `artifacts/${model}/u` };
+  await expect(cache.find(db, replaced)).rejects.toMatchObject({ code: 'conflict' });
 });
 
 async function makeViews(source: string, sizes: number[]): Promise<void> {
