@@ -15,6 +15,7 @@ const MIB = 1 << 20;
 
 describeStack(missingPrograms('sshd'), 'a host behind a slow link', form => {
   const service = useStack(form, {
+    workers: 2,
     env: { REMOTE_SLOTS: '8', LIMIT_SPOOL_BYTES: String(16 * MIB) },
   });
 
