@@ -253,8 +253,10 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await page.getByRole('button', { name: 'Store mine' }).click();
     await isRemoved();
     await page.getByRole('button', { name: 'Store mine' }).click();
-    await expect.poll(() => page.getByText('Somebody else').count()).toBe(0);
+    // The page does not say so while its request is under way.
+    await expect.poll(async () => (await grace.fetch(path)).status).toBe(200);
     expect(await grace.get(path)).toBe(5);
+    await expect.poll(() => page.getByText('Somebody else').count()).toBe(0);
     await page.getByLabel('Value').fill('7');
     await grace.delete(path);
     await page.getByRole('button', { name: 'Store' }).click();
