@@ -4,7 +4,7 @@ import { type Stack, type StackOptions, startStack } from './stack.ts';
 export interface SharedStackOptions extends StackOptions {
   /** Why these tests need a stack that no other file has used or will use. */
   alone?: string;
-  /** Embedded: the number of workers. Default 1: the start of another, and its wait, were a sixth of the whole suite. */
+  /** Embedded: the number of workers. Default 1, as the start of another and its wait cost processor time. */
   workers?: number;
 }
 
