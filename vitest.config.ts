@@ -31,8 +31,8 @@ export default defineConfig({
     // Worker processes go on from file to file: starting one and loading the sources costs a second of processor time, and
     // files share stacks.
     isolate: false,
-    // Five at once left two cores idle for 0.8 % of a run, while workers of stacks, most of which only waited, took a fifth of it. The projects take
-    // what stands here, whatever vitest's own option says.
+    // Five at once left two cores idle for 0.8 % of a run, while workers of stacks, most of which only waited, took a fifth
+    // of it. The projects take what stands here, whatever vitest's own option says.
     maxWorkers: Number(process.env.TEST_WORKERS ?? 4),
     sequence: { sequencer: TestOrder },
     projects: [
