@@ -148,6 +148,23 @@ test('a quoted value is a value', () => {
   }
 });
 
+test.each(['--comment=a#b --array=1-3', '""#--array=1-3', '--comment=a# --chdir=here'])(
+  'what follows a # outside of quotes is no option, also within a word: %s',
+  line => {
+    const script = `#!/bin/sh\n#SBATCH ${line}\n`;
+    expect(batchRequest.safeParse({ script }).success).toBe(true);
+  },
+);
+
+test.each([
+  '--comment="a#b" --array=1-3',
+  "--comment='a # b' --array=1-3",
+  '--comment=a\\#b --array=1-3',
+])('a # that is quoted hides no option: %s', line => {
+  const script = `#!/bin/sh\n#SBATCH ${line}\n`;
+  expect(batchRequest.safeParse({ script }).success).toBe(false);
+});
+
 test('a script with line ends of DOS is refused, as sbatch does', () => {
   const { error } = batchRequest.safeParse({ script: '#!/bin/bash\r\necho\r\n' });
   expect(error?.message).toContain('dos2unix');
@@ -162,6 +179,8 @@ test.each([
   [`--chdir="/it's \\"\\a\\""`, `/it's "a"`],
   ['--comment=--chdir -N1', undefined],
   ['--chdir=/a\n#SBATCH -D /b', '/b'],
+  ['--chdir=/a#b -D /c', '/a'],
+  ['--chdir=/a\\#b', '/a#b'],
 ])('a script’s %j is the folder of its job', (line, folder) => {
   const script = `#!/bin/sh\n#SBATCH ${line}\n`;
   expect(folderOf({ script })).toBe(folder);

@@ -145,18 +145,18 @@ export function directiveLines(script: string): string[] {
   return lines.slice(0, body < 0 ? undefined : body).filter(line => line.startsWith('#SBATCH'));
 }
 
+/** What stands before a comment, which begins with a `#` outside of quotes, also within a word. */
+const BEFORE_COMMENT = /^(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|[^"'\\#])*/s;
+
 /**
  * The words of these lines, as sbatch reads them: quotes keep blanks, a backslash keeps what follows it, also within quotes,
- * but no blank outside of them. A word that begins with `#` is a comment.
+ * but no blank outside of them. It refuses a line with a quote that nothing ends.
  */
 function readDirectives(script: string): string[] {
   return directiveLines(script).flatMap(line => {
-    const words =
-      line
-        .slice('#SBATCH'.length)
-        .match(/(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\\S|[^\s"'\\])+/gs) ?? [];
-    const comment = words.findIndex(word => word.startsWith('#'));
-    return words.slice(0, comment < 0 ? undefined : comment).map(unquote);
+    const [options = ''] = BEFORE_COMMENT.exec(line.slice('#SBATCH'.length)) ?? [];
+    const words = options.match(/(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\\S|[^\s"'\\])+/gs);
+    return words?.map(unquote) ?? [];
   });
 }
 
