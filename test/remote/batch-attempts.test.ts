@@ -242,6 +242,53 @@ test('one that a signal ended before its id was known is asked for, and ends', a
   expect(await attempt()).toMatchObject({ code: 139 });
 });
 
+/** As after a failover to a replica that did not have these records. */
+function loseRecords(): void {
+  Object.assign(job, { state: 'queued', runAt: null, runPlace: null, batch: null });
+}
+
+test('one whose record a failover has lost is not submitted again, but followed to its end', async () => {
+  offer('sbatch', 'echo >>"$HOME/calls"; echo 7');
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
+  const directory = job.runPlace;
+  loseRecords();
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
+  expect([job.runPlace, batch().id, submissions()]).toEqual([directory, '7', 1]);
+  loseRecords();
+  for (const file of ['begun', 'end.3.4.0'])
+    writeFileSync(join(home, '.windlass/batch', directory ?? '', file), '');
+  writeFileSync(join(home, '.windlass/batch', directory ?? '', 'out'), 'all\n');
+  expect(await attempt()).toMatchObject({ code: 3 });
+  expect([stdout, readFileSync(join(home, 'calls'), 'utf8')]).toEqual(['all\n', '\n']);
+});
+
+test('nor is one of which the record of the submission after a forgotten one is lost', async () => {
+  offer('sbatch', 'echo >>"$HOME/calls"; echo 7');
+  stand(['asked', 'void', 'answer.0'], { id: '6', phase: 'absent', overFor: 2, submissions: 1 });
+  const { runAt, runPlace, batch: before } = job;
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
+  const second = job.runPlace;
+  expect(second).not.toBe(runPlace);
+  Object.assign(job, { runAt, runPlace, batch: before });
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
+  expect([job.runPlace, submissions()]).toEqual([second, 2]);
+  expect(readFileSync(join(home, 'calls'), 'utf8')).toBe('\n');
+});
+
+test('one that was not submitted before its record was lost never is', async () => {
+  offer('sbatch', 'echo >>"$HOME/calls"; echo 7');
+  stand(['ask', 'go', 'request', 'variables']);
+  const first = job.runPlace ?? '';
+  writeFileSync(join(folder(), 'request'), 'secret');
+  loseRecords();
+  expect(await attempt()).toBeInstanceOf(ReleaseJob);
+  expect(job.runPlace).not.toBe(first);
+  const left = readdirSync(join(home, '.windlass/batch', first)).sort();
+  expect(left).toEqual(['request', 'variables', 'void', 'withdrawn']);
+  expect(readFileSync(join(home, '.windlass/batch', first, 'request'), 'utf8')).toBe('');
+});
+
 test.each<[string, string[], boolean]>([
   ['waits', ['go'], false],
   ['runs', ['begun'], false],

@@ -49,12 +49,15 @@ export class LoginNode {
     return { engines, home: home !== '' && harmless(home) === home ? home : null };
   }
 
-  /** Makes the directory of a submission that nobody has used before. */
+  /**
+   * Makes the directory of a submission that nobody has used before, and returns its name: that of the job's present submission
+   * if there is one, whose record the database has lost.
+   */
   async prepare(
     name: string,
     request: BatchRequest,
     engine: EngineName,
-  ): Promise<PrepareFailure | undefined> {
+  ): Promise<{ directory: string } | { failure: PrepareFailure }> {
     const { script } = request;
     const files = [
       ['job', jobFile(request)],
@@ -72,9 +75,11 @@ export class LoginNode {
         'end_directory',
       ].join('\n'),
     );
-    if (/^prepared$/m.test(answer)) return undefined;
+    if (/^prepared$/m.test(answer)) return { directory: name };
+    const [, submitted] = /^submitted ([\w-]+)$/m.exec(answer) ?? [];
+    if (submitted !== undefined) return { directory: submitted };
     const why = /^failed (no_engine|no_cwd)$/m.exec(answer)?.[1];
-    return (why as PrepareFailure | undefined) ?? 'cannot_write';
+    return { failure: (why as PrepareFailure | undefined) ?? 'cannot_write' };
   }
 
   /** Calls the submit command unless somebody has, once for this directory; then looks. */

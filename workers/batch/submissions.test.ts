@@ -55,9 +55,10 @@ async function submit(
     exec: (command: string, signal?: AbortSignal) => host.exec(`${limit}; ${command}`, signal),
   };
   const node = new LoginNode(limited, new AbortController().signal);
-  const failure = await node.prepare('job-1', request, 'slurm');
+  const prepared = await node.prepare('job-1', request, 'slurm');
   const folder = join(home, '.windlass/batch/job-1');
-  if (failure) return { failure, left: readdirSync(join(home, '.windlass/batch')) };
+  if ('failure' in prepared)
+    return { failure: prepared.failure, left: readdirSync(join(home, '.windlass/batch')) };
   const { end } = await node.submit('job-1', request, 'slurm');
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   return { code: end?.code, out: read('out'), err: read('err') };
@@ -167,11 +168,11 @@ test('one that is started again runs nothing, and that is noted', async () => {
   expect(await node.look('job-1')).toEqual({ ...first, wasStartedAgain: true });
   expect(readFileSync(join(folder, 'out'), 'utf8')).toBe('ran\n');
   // One that was revoked has not begun.
-  await node.prepare('job-2', { command: 'echo ran' }, 'slurm');
-  await node.revoke('job-2');
-  const other = join(home, '.windlass/batch/job-2');
+  await node.prepare('other-1', { command: 'echo ran' }, 'slurm');
+  await node.revoke('other-1');
+  const other = join(home, '.windlass/batch/other-1');
   execFileSync('/bin/sh', [join(other, 'job'), other]);
-  expect((await node.look('job-2')).wasStartedAgain).toBeUndefined();
+  expect((await node.look('other-1')).wasStartedAgain).toBeUndefined();
 });
 
 test('a home that is unreachable for a moment is no end of the job', async () => {
@@ -339,9 +340,9 @@ describe.each([true, false])('where /bin/sh is bash, with Perl on the node: %s',
     expect(end).toMatchObject({ code: 3, stdout: out.length });
     expect(await node.find('slurm', 'job-1')).toEqual({ id: '1' });
     const request = { command: 'builtin echo a | cat' };
-    await node.prepare('job-2', request, 'slurm');
-    expect(await node.submit('job-2', request, 'slurm')).toMatchObject({ end: { code: 0 } });
-    expect(read('job-2/out')).toBe('     1\ta\n');
+    await node.prepare('other-1', request, 'slurm');
+    expect(await node.submit('other-1', request, 'slurm')).toMatchObject({ end: { code: 0 } });
+    expect(read('other-1/out')).toBe('     1\ta\n');
   });
 });
 

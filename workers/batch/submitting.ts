@@ -37,15 +37,17 @@ export class Submitting {
 
   /**
    * Makes a directory on the host and records it: only a recorded one is submitted, by the worker that holds the job.
-   * `earlier` is what was known of the submission that this one follows.
+   * `earlier` is what was known of the submission that this one follows. What was submitted and lost its record in a failover of
+   * the database is recorded again.
    */
   async prepare(earlier?: BatchState): Promise<RecordedSubmission> {
     const payload = withSessionEnv(this.#context.payload, this.#session.defaults);
     const engine = earlier?.engine ?? (await this.#chooseEngine());
     await this.#announce();
-    const directory = `${this.#context.job.id}-${newId().slice(-8)}`;
-    const failure = await this.#node.prepare(directory, payload, engine);
-    if (failure) throw notPrepared(failure, folderOf(payload));
+    const name = `${this.#context.job.id}-${newId().slice(-8)}`;
+    const prepared = await this.#node.prepare(name, payload, engine);
+    if ('failure' in prepared) throw notPrepared(prepared.failure, folderOf(payload));
+    const { directory } = prepared;
     const batch: BatchState = {
       engine,
       id: null,

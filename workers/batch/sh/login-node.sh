@@ -19,10 +19,25 @@ trap '' HUP PIPE
 begin_directory() {
   windlass_dir=$windlass_base/$1
   umask 077
+  mkdir -p "$windlass_base"
+  mkdir "$windlass_dir" # a change of the folder also makes an NFS client see what others did in it
+  find_submitted "${1%-*}"
   command -v "$3" >/dev/null || stop_with no_engine
   [ -z "$2" ] || [ -d "$2" ] || stop_with no_cwd
-  mkdir -p "$windlass_base"
-  mkdir "$windlass_dir" || stop_with cannot_write
+  [ -d "$windlass_dir" ] || stop_with cannot_write
+}
+
+# find_submitted JOB: the database may have lost the records of submissions. Those that wait to be submitted are withdrawn; one
+# that was submitted, and not revoked, is followed in place of another one.
+find_submitted() {
+  for found in "$windlass_base/$1"-*; do
+    if mv "$found/ask" "$found/withdrawn" 2>/dev/null; then revoke "${found##*/}"; fi
+    if [ -e "$found/asked" ] && [ ! -e "$found/void" ]; then
+      rm -rf "$windlass_dir"
+      echo "submitted ${found##*/}"
+      exit 0
+    fi
+  done
 }
 
 # has_bytes FILE BYTES: whether the file was written whole: a disk that fills up takes only its beginning.
@@ -39,7 +54,7 @@ end_directory() {
 
 # stop_with WHY: nothing of the directory stays.
 stop_with() {
-  [ "$1" != cannot_write ] || rm -rf "$windlass_dir"
+  rm -rf "$windlass_dir"
   echo "failed $1"
   exit 0
 }
