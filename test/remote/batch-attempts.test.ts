@@ -16,8 +16,9 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { applyPoll } from '../../workers/batch/apply-poll.ts';
+import { endUnwanted, toAsk } from '../../workers/batch/asked.ts';
 import { BatchAttempt } from '../../workers/batch/batch-attempt.ts';
-import { indexStatuses } from '../../workers/batch/engine.ts';
+import { Statuses } from '../../workers/batch/engine.ts';
 import { LoginNode } from '../../workers/batch/login-node.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
@@ -99,6 +100,29 @@ async function attempt({
   return made.run().catch((error: unknown) => error);
 }
 
+const NOTHING = { stdout: 0, stderr: 0 };
+
+/** A poll of the host, in which its account asks the batch system. */
+async function poll(): Promise<void> {
+  const env = { PATH: `${join(home, 'bin')}:/usr/bin:/bin` };
+  const host = new LocalExec({ home, shell: '/bin/sh', env });
+  const node = new LoginNode(host, new AbortController().signal);
+  const { id, runPlace, state } = job;
+  const directory = runPlace ?? '';
+  const followed = { id, directory, batch: batch(), state, stored: NOTHING };
+  const polled = await node.poll([directory], 'slurm', toAsk([followed], [], true));
+  job.batch = applyPoll(followed, polled)?.batch ?? batch();
+  const unwanted = batch().isUnwanted ? [followed] : [];
+  await endUnwanted(node, { unwanted, statuses: polled.statuses, seconds: 10 });
+}
+
+/** An attempt that leaves something to the poll, the poll, and how the next attempt ends. */
+async function attemptTwice(given: Parameters<typeof attempt>[0] = {}): Promise<unknown> {
+  expect(await attempt(given)).toBeInstanceOf(ReleaseJob);
+  await poll();
+  return attempt(given);
+}
+
 /** A submission of which these files say where it stands. */
 function stand(files: string[], state: Partial<BatchState> = {}): void {
   const none = { id: null, state: null, reason: null, nodes: null, overFor: 0 };
@@ -112,7 +136,7 @@ function stand(files: string[], state: Partial<BatchState> = {}): void {
 test('what a site refuses is a refusal in its words, whatever sbatch adds', async () => {
   offer('sbatch', 'echo "Say a type of GPU." >&2; echo "failed: Unspecified error" >&2; exit 1');
   offer('squeue', 'exit 0');
-  expect(await attempt()).toMatchObject({
+  expect(await attemptTwice()).toMatchObject({
     code: 'batch_refused',
     message: expect.stringContaining('Say a type of GPU.'),
   });
@@ -124,7 +148,7 @@ test('a refusal in very many words is one in some of them', async () => {
   offer('squeue', 'exit 0');
   // A host of its own making sends more than the agent's text asks for.
   offer('head', String.raw`printf 'no\033[2J'; printf %100000s | tr " " x`);
-  const end = await attempt();
+  const end = await attemptTwice();
   expect(end).toMatchObject({
     code: 'batch_refused',
     message: expect.stringContaining('no[2Jxxx'),
@@ -152,7 +176,7 @@ test('what may pass is tried again less and less often, and is in the end a refu
     code: 'batch_refused',
     message: expect.stringContaining('Socket timed out on send/recv operation'),
   });
-  expect(pauses).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
+  expect(pauses.filter(pause => pause < 60)).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
   expect(submissions()).toBe(12);
 });
 
@@ -164,6 +188,7 @@ async function attemptUntilItsEnd(says: Partial<BatchState>) {
     if (!(end instanceof ReleaseJob)) return { end, pauses };
     pauses.push(end.forSeconds);
     if (batch().id !== null) job.batch = { ...batch(), ...says };
+    if (batch().search === 'due') await poll();
   }
   throw new Error('the job does not end');
 }
@@ -213,35 +238,6 @@ test('one that was never submitted fails as its login does', async () => {
   await expect(batchHandler(context)).rejects.toBe(denied);
 });
 
-test('one that is over before it has begun is told so, with where to look', async () => {
-  offer('sbatch', 'echo 7');
-  const { end } = await attemptUntilItsEnd({ phase: 'ended', state: 'FAILED', overFor: 2 });
-  expect(end).toMatchObject({
-    code: 'batch_ended',
-    message: expect.stringContaining('job 7 (FAILED) was over before it had begun; nothing ran'),
-    hint: expect.stringContaining('~/.windlass/batch is there on the compute nodes'),
-  });
-  expect(submissions()).toBe(1);
-});
-
-test('one whose submit command never answers is not submitted for ever', async () => {
-  offer('squeue', 'exit 0');
-  stand(['asked', 'void'], { submissions: 12 });
-  utimesSync(join(folder(), 'asked'), 1, 1);
-  expect(await attempt()).toMatchObject({
-    code: 'batch_refused',
-    message: expect.stringContaining('did not answer'),
-  });
-});
-
-test('one that a signal ended before its id was known is asked for, and ends', async () => {
-  offer('squeue', 'exit 0');
-  stand(['asked', 'begun', 'answer.0', 'end.139.0.0']);
-  expect(await attempt()).toBeInstanceOf(ReleaseJob);
-  expect(await attempt()).toBeInstanceOf(ReleaseJob);
-  expect(await attempt()).toMatchObject({ code: 139 });
-});
-
 /** As after a failover to a replica that did not have these records. */
 function loseRecords(): void {
   Object.assign(job, { state: 'queued', runAt: null, runPlace: null, batch: null });
@@ -289,6 +285,35 @@ test('one that was not submitted before its record was lost never is', async () 
   expect(readFileSync(join(home, '.windlass/batch', first, 'request'), 'utf8')).toBe('');
 });
 
+test('one that is over before it has begun is told so, with where to look', async () => {
+  offer('sbatch', 'echo 7');
+  const { end } = await attemptUntilItsEnd({ phase: 'ended', state: 'FAILED', overFor: 2 });
+  expect(end).toMatchObject({
+    code: 'batch_ended',
+    message: expect.stringContaining('job 7 (FAILED) was over before it had begun; nothing ran'),
+    hint: expect.stringContaining('~/.windlass/batch is there on the compute nodes'),
+  });
+  expect(submissions()).toBe(1);
+});
+
+test('one whose submit command never answers is not submitted for ever', async () => {
+  offer('squeue', 'exit 0');
+  stand(['asked', 'void'], { submissions: 12 });
+  utimesSync(join(folder(), 'asked'), 1, 1);
+  expect(await attempt()).toMatchObject({
+    code: 'batch_refused',
+    message: expect.stringContaining('did not answer'),
+  });
+});
+
+test('one that a signal ended before its id was known is asked for, and ends', async () => {
+  offer('squeue', 'exit 0');
+  stand(['asked', 'begun', 'answer.0', 'end.139.0.0']);
+  expect(await attemptTwice()).toBeInstanceOf(ReleaseJob);
+  await poll();
+  expect(await attempt()).toMatchObject({ code: 139 });
+});
+
 test.each<[string, string[], boolean]>([
   ['waits', ['go'], false],
   ['runs', ['begun'], false],
@@ -302,20 +327,20 @@ test.each<[string, string[], boolean]>([
     writeFileSync(join(folder(), 'answer.0'), '12\n4711\n');
     offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}|'`);
     offer('scancel', 'echo "$*" >>"$HOME/cancelled"');
-    expect(await attempt({ isCancelled })).toBeInstanceOf(ReleaseJob);
-    expect(batch()).toMatchObject({ id: '12', overFor: 0 });
-    expect(batch().phase).toBeUndefined();
+    expect(await attemptTwice({ isCancelled })).toBeInstanceOf(ReleaseJob);
+    expect(batch()).toMatchObject({ id: '12', phase: 'running', overFor: 0 });
     expect(existsSync(join(folder(), 'void'))).toBe(files[0] === 'void');
+    await poll();
     // No id is believed before its batch system has told of the job by it.
-    if (isCancelled)
-      expect(readFileSync(join(home, 'cancelled'), 'utf8')).toMatch(/ --name=windlass-\S+\n$/);
+    if (isCancelled) expect(readFileSync(join(home, 'cancelled'), 'utf8')).toMatch(/=\S+ 12\n$/);
+    else expect(existsSync(join(home, 'cancelled'))).toBe(false);
   },
 );
 
 test('one whose batch system does not know its id waits until that answers', async () => {
   offer('squeue', 'echo "Unable to contact slurm controller"; exit 1');
   stand(['asked', 'go', 'answer.0'], { id: '7', phase: 'absent', overFor: 2, overSince: ago(5) });
-  expect(await attempt()).toBeInstanceOf(ReleaseJob);
+  expect(await attemptTwice()).toBeInstanceOf(ReleaseJob);
   expect(existsSync(join(folder(), 'go'))).toBe(true);
 });
 
@@ -330,7 +355,7 @@ test.each<[string, Partial<BatchState>]>([
   async (_, state) => {
     for (const program of ['scancel', 'squeue', 'sacct']) offer(program, AWAY);
     stand(['asked', 'go', 'answer.1'], state);
-    expect(await attempt({ isCancelled: true })).toMatchObject({
+    expect(await attemptTwice({ isCancelled: true })).toMatchObject({
       code: 'cancelled',
       message: expect.stringMatching(/does not answer.*may still be in its queue/),
       hint: expect.stringContaining('nothing runs'),
@@ -343,7 +368,7 @@ test('one that has begun is cancelled until its batch system answers, and tells 
   for (const program of ['scancel', 'squeue']) offer(program, AWAY);
   stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running', state: 'RUNNING' });
   for (let n = 0; n < 3; n++)
-    expect(await attempt({ isCancelled: true })).toBeInstanceOf(ReleaseJob);
+    expect(await attemptTwice({ isCancelled: true })).toBeInstanceOf(ReleaseJob);
   expect(batch().unanswered).toBe('Unable to contact slurm controller');
 });
 
@@ -351,16 +376,16 @@ test('one that its batch system answers about is cancelled there, though it does
   offer('squeue', 'echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1');
   offer('scancel', 'exit 0');
   stand(['asked', 'go', 'answer.0'], { id: '7', phase: 'pending', state: 'PENDING' });
-  expect(await attempt({ isCancelled: true })).toBeInstanceOf(ReleaseJob);
+  expect(await attemptTwice({ isCancelled: true })).toBeInstanceOf(ReleaseJob);
   expect(batch().unanswered).toBeUndefined();
 });
 
 test('one that is found after it was not is followed as any other', async () => {
   stand(['asked', 'begun', 'answer.1'], { phase: 'absent', overFor: 3 });
   offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}|'`);
-  expect(await attempt()).toBeInstanceOf(ReleaseJob);
-  expect(batch()).toMatchObject({ id: '12', overFor: 0 });
-  expect(batch().phase).toBeUndefined();
+  expect(await attemptTwice()).toBeInstanceOf(ReleaseJob);
+  expect(batch()).toMatchObject({ id: '12', phase: 'running', overFor: 0 });
+  expect(batch().search).toBeUndefined();
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();
@@ -374,8 +399,6 @@ function pass(seconds: number): void {
   ]);
   job.batch = Object.fromEntries(aged);
 }
-
-const NOTHING = { stdout: 0, stderr: 0 };
 
 test('one whose record of its end is seen a minute late has ended as that says', async () => {
   const over = { id: '7', phase: 'ended', state: 'COMPLETED', overFor: 2 } as const;
@@ -483,7 +506,7 @@ test('such output is told of a job, too, that its batch system still has', async
   const { id, runPlace, state } = job;
   const followed = { id, directory: runPlace ?? '', batch: batch(), state, stored: NOTHING };
   const completing = { state: 'COMPLETING', reason: null, nodes: 'n1', phase: 'running' } as const;
-  const statuses = indexStatuses([{ ...completing, id: '7', token: `windlass-${runPlace}` }]);
+  const statuses = new Statuses([{ ...completing, id: '7', token: `windlass-${runPlace}` }]);
   const poll = { submissions: new Map(), sizes: new Map(), statuses };
   job.batch = applyPoll(followed, poll)?.batch ?? null;
   expect(batch().state).toBe('COMPLETING');
@@ -505,11 +528,13 @@ test('one that prints all the time holds no slot', async () => {
   expect(stdout).toMatch(/^(0123456789)+$/);
 });
 
-test('one that printed too much is ended in the attempt that reads it', async () => {
+test('one that printed too much is ended by the poll after the attempt that reads it', async () => {
   offer('scancel', 'touch "$HOME/cancelled"');
+  offer('squeue', `echo '7|RUNNING|None|n1|windlass-${job.id}-1|'`);
   stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
   writeFileSync(join(folder(), 'out'), '0123456789');
   expect(await attempt({ most: 9 })).toBeInstanceOf(ReleaseJob);
+  await poll();
   expect(existsSync(join(home, 'cancelled'))).toBe(true);
 });
 
@@ -524,6 +549,9 @@ test.each<[string, string[], Partial<BatchState>, boolean]>([
     offer('mv', 'exit 1');
     offer('squeue', 'exit 0');
     stand(files, state);
-    expect(await attempt({ isCancelled })).toMatchObject({ name: 'ReleaseJob', forSeconds: 60 });
+    expect(await attemptTwice({ isCancelled })).toMatchObject({
+      name: 'ReleaseJob',
+      forSeconds: 60,
+    });
   },
 );

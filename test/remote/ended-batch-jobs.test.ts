@@ -65,12 +65,18 @@ const hanging = new Set<string>();
 /** Called before the host is asked. */
 let onAsk = async () => {};
 
-/** What the batch system's commands do: none but scancel is there. */
-function offer(scancel: string): void {
-  const path = join(home, 'bin', 'scancel');
-  writeFileSync(path, `#!/bin/sh\n${scancel}\n`);
+/** What a command of the batch system does. */
+function offer(program: string, does: string): void {
+  const path = join(home, 'bin', program);
+  writeFileSync(path, `#!/bin/sh\n${does}\n`);
   chmodSync(path, 0o755);
 }
+
+/** What squeue prints: these jobs run, by their ids there. */
+const queueOf = (running: Record<string, string>) =>
+  Object.entries(running)
+    .map(([number, id]) => `echo '${number}|RUNNING|None|n1|windlass-${id}-1|'`)
+    .join('\n');
 
 /** A job whose submission stands in the account's home; one that has ended was cancelled. */
 /** Where it is not that of the test. */
@@ -150,8 +156,9 @@ const rowOf = async (id: string) => (await db().select().from(jobs)).find(row =>
 
 test('jobs that have ended keep no open one of their account from being looked at', async () => {
   writeFileSync(join(home, 'hangs'), '');
-  offer('while [ -e "$HOME/hangs" ]; do sleep 0.1; done');
+  offer('scancel', 'while [ -e "$HOME/hangs" ]; do sleep 0.1; done');
   const [ended, open] = [newId(), newId()];
+  offer('squeue', queueOf({ 7: ended }));
   await makeJob(ended, { hasEnded: true });
   await makeJob(open);
   await poll();
@@ -159,25 +166,29 @@ test('jobs that have ended keep no open one of their account from being looked a
   expect((await rowOf(ended))?.runRemoved).toBe(false);
 });
 
-test('many that have ended are ended on their host in one request, each by its name', async () => {
-  offer(`printf '%s\\n' "$*" >>"$HOME/cancelled"`);
+test('many that have ended are ended on their host in one call, each as what it is there', async () => {
+  offer('scancel', `printf '%s\\n' "$*" >>"$HOME/cancelled"`);
   const ids = Array.from({ length: 20 }, newId);
-  for (const [n, id] of ids.entries()) await makeJob(id, { hasEnded: true, number: String(n) });
+  const numbers = ids.map((_, n) => String(n + 1));
+  const own = Object.fromEntries(ids.map((id, n) => [String(n + 1), id]));
+  // The last two are of others: one has an id that was this account's.
+  offer('squeue', `echo >>"$HOME/asked"\n${queueOf({ ...own, 20: newId(), 21: newId() })}`);
+  for (const [n, id] of ids.entries()) await makeJob(id, { hasEnded: true, number: numbers[n] });
   await poll();
   for (const id of ids)
     await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: `the end of ${id}` });
-  const lines = readFileSync(join(home, 'cancelled'), 'utf8').trimEnd().split('\n');
-  expect(lines.map(line => /--name=windlass-(\S+)-1 (\d+)$/.exec(line)?.slice(1)).sort()).toEqual(
-    ids.map((id, n) => [id, String(n)]).sort(),
-  );
+  const calls = readFileSync(join(home, 'cancelled'), 'utf8').trimEnd().split('\n');
+  expect(calls.map(line => line.split(' ').slice(1).sort())).toEqual([numbers.slice(0, -1).sort()]);
+  expect(readFileSync(join(home, 'asked'), 'utf8')).toBe('\n');
   expect(ids.some(id => existsSync(join(home, '.windlass/batch', `${id}-1`)))).toBe(false);
   expect(channels).toBeLessThan(5);
 });
 
 test('one that its batch system never ends keeps no other’s files on the host', async () => {
   writeFileSync(join(home, 'hangs'), '');
-  offer('case $* in *" 7") while [ -e "$HOME/hangs" ]; do sleep 0.1; done ;; esac');
+  offer('scancel', 'while [ -e "$HOME/hangs" ]; do sleep 0.1; done');
   const ids = Array.from({ length: 3 }, newId);
+  offer('squeue', queueOf({ 7: ids[0] ?? '' }));
   for (const [n, id] of ids.entries()) await makeJob(id, { hasEnded: true, number: String(n + 7) });
   await poll(newId(), { cancelSeconds: 1 });
   for (const id of ids)
@@ -198,7 +209,7 @@ test('of an unknown outcome the files of its own submission stay, and no others'
 });
 
 test('the record of a job stays while its files are on its host', async () => {
-  offer('');
+  offer('squeue', '');
   const id = newId();
   await makeJob(id, { hasEnded: true });
   expect(await removeRecord(id)).toEqual([]);
@@ -209,7 +220,7 @@ test('the record of a job stays while its files are on its host', async () => {
 });
 
 test('the record stays while the files of a session that was just closed are to be removed', async () => {
-  offer('');
+  offer('squeue', '');
   const id = newId();
   await makeJob(id, { hasEnded: true });
   await db().update(sessions).set({ ended: new Date() }).where(eq(sessions.sid, sid));
@@ -231,7 +242,7 @@ test('of a session that was closed long ago a record goes, and nothing is left t
 });
 
 test('where the home is unreachable, files of ended jobs are removed when it is back', async () => {
-  offer('');
+  offer('squeue', '');
   const id = newId();
   // However long ago: its host may have been down meanwhile.
   await makeJob(id, { hasEnded: true, finished: new Date(Date.now() - 2 * 86_400_000) });
@@ -255,7 +266,7 @@ test('where the home is unreachable, files of ended jobs are removed when it is 
 });
 
 test('a folder that has been unreachable in all polls of a day was removed by its user', async () => {
-  offer('');
+  offer('squeue', '');
   const id = newId();
   await makeJob(id, { hasEnded: true });
   rmSync(join(home, '.windlass'), { recursive: true });

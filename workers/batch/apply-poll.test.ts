@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { applyPoll, type Followed } from './apply-poll.ts';
-import { type BatchStatus, indexStatuses } from './engine.ts';
+import { type BatchStatus, Statuses } from './engine.ts';
 import type { Poll } from './login-node.ts';
 import { parseSizes, parseStates } from './submission-state.ts';
 
@@ -30,7 +30,7 @@ const status: BatchStatus = {
 const poll = ({ statuses, lines = '' }: { statuses?: BatchStatus[]; lines?: string }): Poll => ({
   submissions: parseStates(`at job-1 there asked begun - 0\n${lines}`),
   sizes: parseSizes(`bytes 5 /home/a b/.windlass/batch/job-1/out\n${lines}`),
-  statuses: indexStatuses(statuses),
+  statuses: statuses && new Statuses(statuses),
 });
 
 test('nothing new is nothing to write', () => {
@@ -147,4 +147,37 @@ test('a worker is woken by output, by an end, and by the second word that it is 
   expect(wakes({ statuses: [] }, { ...job, batch: { ...job.batch, ...over, overFor: 2 } })).toBe(
     false,
   );
+});
+
+test('one that is looked for is followed by the id of its name, with what is said of it', () => {
+  for (const id of [null, '4711']) {
+    const its = { ...job.batch, id, phase: 'absent', overFor: 2, search: 'due' } as const;
+    const found = applyPoll({ ...job, batch: its }, poll({ statuses: [status] }));
+    expect(found).toMatchObject({ batch: { id: '7', phase: 'running', overFor: 0 }, wakes: true });
+    expect(found?.batch.search).toBeUndefined();
+  }
+});
+
+test('a worker is woken once as a search finds none, and as it has found none for long', () => {
+  const begin = { ...job.batch, id: null, phase: undefined, search: 'due' } as const;
+  let its: Followed = { ...job, batch: begin };
+  const woken: number[] = [];
+  for (let n = 1; n <= 30; n++) {
+    const change = applyPoll(its, poll({ statuses: [] }));
+    if (change?.wakes) woken.push(n);
+    its = { ...its, batch: change?.batch ?? its.batch };
+  }
+  expect(woken).toEqual([1, 2, 24]);
+  expect(its.batch).toMatchObject({ id: null, phase: 'absent', search: 'none', overFor: 30 });
+});
+
+test('a worker is woken as its batch system does not answer about one to be ended, and as that is over', () => {
+  const its = { ...job, batch: { ...job.batch, isUnwanted: true } as const };
+  const away = applyPoll(its, { ...poll({}), unanswered: 'no answer' });
+  expect(away?.wakes).toBe(true);
+  const still = { ...its, batch: away?.batch ?? its.batch };
+  expect(applyPoll(still, { ...poll({}), unanswered: 'no answer' })?.wakes ?? false).toBe(false);
+  const over = { ...status, state: 'CANCELLED', phase: 'stopped' } as const;
+  expect(applyPoll(its, poll({ statuses: [over] }))?.wakes).toBe(true);
+  expect(applyPoll(job, poll({ statuses: [over] }))?.wakes).toBe(false);
 });

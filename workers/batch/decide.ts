@@ -20,7 +20,7 @@ export interface Known {
 }
 
 /**
- * - `submit`: call the submit command. `find`: ask the batch system for the job's name. `cancel`: have it end the job
+ * - `submit`: call the submit command. `find`: have polls look for the job's name. `cancel`: have polls end the job
  * - `revoke`: take away the job's right to begin. `withdraw`: also the right to be submitted
  * - `again`: it never ran and never will, so submit anew. `wait`: for the next poll
  */
@@ -61,7 +61,7 @@ export const LATE_SECONDS = 120;
  */
 export const JUDGED_SECONDS = 30;
 /** Searches by name, one every 5 s, after which a job that has begun is lost: it is in no queue. */
-const MAX_SEARCHES = LATE_SECONDS / 5;
+export const MAX_SEARCHES = LATE_SECONDS / 5;
 
 /**
  * The next action, from what is known alone. The job's own files come first. Only a submission whose right

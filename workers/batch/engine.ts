@@ -18,9 +18,6 @@ const NAMED_BY_COMMAND = /\/\.windlass\/batch\/([\w-]+)(?:\/job)?(?: |$)/;
 /** The name of a submission at its batch system, where nobody else's job has it. */
 export const tokenOf = (submission: string) => `${TOKEN}${submission}`;
 
-/** The submission whose name at its batch system this is. */
-export const submissionOf = (token: string) => token.slice(TOKEN.length);
-
 /** The token of a job with this name and this command, which has the submission's directory: a site or its user may rename it. */
 export function readToken(name: string, command: string): string | null {
   const [, submission] = NAMED_BY_COMMAND.exec(command) ?? [];
@@ -32,9 +29,37 @@ export function readToken(name: string, command: string): string | null {
 export const statusKey = ({ id, token }: Pick<BatchStatus, 'id' | 'token'>) =>
   `${id} ${token ?? ''}`;
 
-/** By statusKey(): to search all of them for each job would take the square of their number. */
-export const indexStatuses = (statuses: BatchStatus[] | undefined) =>
-  statuses && new Map(statuses.map(status => [statusKey(status), status]));
+/** What a batch system told, by key: to search all of it for each job would take the square of their number. */
+export class Statuses {
+  readonly #byKey: ReadonlyMap<string, BatchStatus>;
+  readonly #byToken = new Map<string, BatchStatus[]>();
+
+  constructor(statuses: readonly BatchStatus[]) {
+    this.#byKey = new Map(statuses.map(status => [statusKey(status), status]));
+    for (const status of statuses) {
+      const { token } = status;
+      if (token !== null) this.#byToken.set(token, [...this.of(token), status]);
+    }
+  }
+
+  find(key: Pick<BatchStatus, 'id' | 'token'>): BatchStatus | undefined {
+    return this.#byKey.get(statusKey(key));
+  }
+
+  /** All that have this token. */
+  of(token: string): readonly BatchStatus[] {
+    return this.#byToken.get(token) ?? [];
+  }
+
+  /**
+   * The one of them that runs the script. The parts of a heterogeneous job have the same token, in any order: the one of
+   * the lowest id runs the script, and the others end with it.
+   */
+  leader(token: string): BatchStatus | undefined {
+    const all = this.of(token).toSorted((one, other) => Number(one.id) - Number(other.id));
+    return all.find(({ phase }) => phase === 'running') ?? all[0];
+  }
+}
 
 /** A question for the host: text for its sh, and what the output says. */
 export interface Query {
@@ -56,15 +81,10 @@ export interface Engine {
    */
   submit(token: string, request: Omit<BatchRequest, 'command' | 'script'>): string;
   parseId(output: string): string | undefined;
-  /** Asks for all these jobs at once. */
-  status(ids: string[]): Query;
-  /**
-   * Ends the job of this id only if it is of this token; without an id, all of this token. Where the batch system does not
-   * answer it prints `unanswered` and what that says.
-   */
-  cancel(id: string, token: string): string;
-  /** The jobs of this token, where nobody knows whether it was submitted; first the one that runs its script. */
-  find(token: string): Query;
+  /** Asks at once for all jobs of these ids, and of these tokens, of which nobody knows whether they were submitted. */
+  status(ids: string[], tokens: string[]): Query;
+  /** Ends these jobs of the account, which its batch system has just told of. */
+  cancel(ids: string[]): string;
   /** Whether an error of submit() leaves open if the job was submitted, or may soon be gone. */
   isTransient(errors: string): boolean;
 }

@@ -1,17 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
-import {
-  type BatchRequest,
-  type BatchState,
-  type EngineName,
-  folderOf,
-} from '../../shared/jobs/payloads/batch.ts';
+import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/payloads/batch.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
 import { harmless, readable } from '../ssh/host-words.ts';
-import { type BatchStatus, indexStatuses, tokenOf } from './engine.ts';
+import { Statuses, tokenOf } from './engine.ts';
 import { ENGINE } from './engines.ts';
 import { jobFile, requestFile, variablesFile } from './submission-files.ts';
 import { parseSizes, parseStates, type SubmissionState } from './submission-state.ts';
@@ -19,6 +14,8 @@ import { parseSizes, parseStates, type SubmissionState } from './submission-stat
 const FUNCTIONS = readFileSync(new URL('sh/login-node.sh', import.meta.url), 'utf8');
 /** Limit of bytes of each stream in one answer. */
 const MAX_ANSWER_BYTES = 4 << 20;
+/** Limit of seconds for one query of a batch system. */
+const QUERY_SECONDS = 120;
 
 /** Characters of what a submit command says, which an error quotes. */
 const MAX_COMPLAINED = 2_000;
@@ -115,22 +112,9 @@ export class LoginNode {
     return { printed: lines('printed'), complained };
   }
 
-  /** The batch system's words if it does not answer, and may have ended nothing. */
-  async cancel(unended: Unended): Promise<string | undefined> {
-    const [, words] = /^unanswered (.*)/s.exec(await this.#ask(cancelling(unended))) ?? [];
-    return words === undefined ? undefined : firstLine(words);
-  }
-
-  /** The id of this submission; null if the batch system knows none, and its words if it does not answer. */
-  async find(
-    engine: EngineName,
-    name: string,
-  ): Promise<{ id: string | null } | { unanswered: string }> {
-    const query = ENGINE[engine].find(tokenOf(name));
-    const answer = await this.#ask(`(${query.command}) 2>&1 </dev/null`);
-    const found = query.parse(answer)?.filter(job => job.token === tokenOf(name));
-    if (!found) return { unanswered: firstLine(answer) };
-    return { id: (found.find(job => job.phase === 'running') ?? found[0])?.id ?? null };
+  /** Has the batch system end these jobs of the account, within `seconds`. */
+  async cancel(engine: EngineName, ids: string[], seconds: number): Promise<void> {
+    await this.#ask(`within ${seconds} /bin/sh -c ${quoteWord(ENGINE[engine].cancel(ids))}`);
   }
 
   /** The next bytes of both streams from these offsets on; `hasMore`: one answer cannot hold all. */
@@ -153,47 +137,37 @@ export class LoginNode {
     };
   }
 
-  /** The state and output sizes of many submissions; with `ids`, also their batch system's word. */
-  async poll(names: string[], engine: EngineName, ids: string[]): Promise<Poll> {
-    const query = ids.length > 0 ? ENGINE[engine].status(ids) : undefined;
+  /** The state and output sizes of many submissions; if it is `asked`, also their batch system's word. */
+  async poll(names: string[], engine: EngineName, asked?: Asked): Promise<Poll> {
+    const query = asked && ENGINE[engine].status(asked.ids, asked.tokens);
     const answer = await this.#ask(
       [
+        ...(asked?.ended.map(name => `withdraw ${name}`) ?? []),
         `for name in ${names.join(' ')}; do look "$name"; done`,
         `measure ${names.join(' ')}`,
         'echo statuses',
-        `(${query?.command ?? ':'}) 2>&1 </dev/null`,
+        ...(query ? [askWithin(query.command)] : []),
       ].join('\n'),
     );
-    const at = answer.indexOf('\nstatuses\n');
-    const files = answer.slice(0, at + 1);
-    const said = answer.slice(at + '\nstatuses\n'.length);
+    const at = answer.indexOf('statuses\n');
+    const files = answer.slice(0, at);
+    const said = answer.slice(at + 'statuses\n'.length);
     const statuses = query?.parse(said);
     return {
       submissions: parseStates(files),
       sizes: parseSizes(files),
-      statuses: indexStatuses(statuses),
+      statuses: statuses && new Statuses(statuses),
       ...(query && !statuses ? { unanswered: firstLine(said) } : {}),
     };
   }
 
   /**
-   * Removes all submissions of these jobs, after ending unended ones for at most `seconds`. Returns the jobs that left
-   * nothing; undefined if the home is unreachable, as all may still be there.
+   * Removes all submissions of these jobs. Returns the jobs that left nothing; undefined if the home is unreachable, as all
+   * may still be there.
    */
-  async remove(jobs: Removal[], seconds = 0): Promise<string[] | undefined> {
-    const unended = jobs.flatMap(job => job.unended ?? []);
-    const removals = jobs.map(({ job, kept = '', unended: one }) =>
-      one?.batch.id
-        ? `if has_time; then within ${seconds} /bin/sh -c ${quoteWord(cancelling(one))} >/dev/null; remove ${job}; fi`
-        : `remove ${job} ${kept}`,
-    );
+  async remove(jobs: Removal[]): Promise<string[] | undefined> {
     const answer = await this.#ask(
-      [
-        ...unended.map(({ name }) => `withdraw ${name}`),
-        `begin_time ${seconds}`,
-        ...removals,
-        'say_home',
-      ].join('\n'),
+      [...jobs.map(({ job, kept = '' }) => `remove ${job} ${kept}`), 'say_home'].join('\n'),
     );
     if (!/^home$/m.test(answer)) return undefined;
     return [...answer.matchAll(/^removed (\S+)$/gm)].map(([, job = '']) => job);
@@ -220,7 +194,7 @@ export interface Poll {
   submissions: Map<string, SubmissionState>;
   sizes: Map<string, OutputOffsets>;
   /** Undefined: not asked for, or the batch system did not answer. */
-  statuses: ReadonlyMap<string, BatchStatus> | undefined;
+  statuses: Statuses | undefined;
   /** What it said where it did not answer. */
   unanswered?: string;
 }
@@ -228,21 +202,24 @@ export interface Poll {
 const firstLine = (text: string) =>
   harmless(text.slice(0, 2_000)).trim().split('\n')[0]?.slice(0, 300) || 'it says nothing';
 
-/** An ended job. `kept`: a submission that stays; `unended`: what the batch system may still have of it. */
+/** By standard input, because no argument may have more than 128 KiB. `timeout` tells by 124 that it has ended the query. */
+const askWithin = (command: string) => `within ${QUERY_SECONDS} /bin/sh 2>&1 <<'END_OF_QUERY'
+{
+${command}
+} </dev/null
+END_OF_QUERY
+[ $? -ne 124 ] || echo 'no answer within ${QUERY_SECONDS} s'`;
+
+/** What a batch system is asked about: jobs of these ids, and of these tokens. */
+export interface Asked {
+  ids: string[];
+  tokens: string[];
+  /** Submissions of jobs that have ended here: those that have not begun never do. */
+  ended: string[];
+}
+
+/** An ended job. `kept`: a submission that stays. */
 export interface Removal {
   job: string;
   kept?: string | undefined;
-  unended?: Unended | undefined;
-}
-
-/** A submission whose `id` its batch system may not have told yet. */
-interface Unended {
-  name: string;
-  batch: Pick<BatchState, 'engine' | 'id' | 'state'>;
-}
-
-/** By its name alone before the batch system has told of it by this id, which may be another number that was printed. */
-function cancelling({ name, batch: { engine, id, state } }: Unended): string {
-  const proven = state === null ? null : id;
-  return `${ENGINE[engine].cancel(proven ?? '', tokenOf(name))} </dev/null`;
 }

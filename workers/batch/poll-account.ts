@@ -1,23 +1,25 @@
 import { sql } from 'drizzle-orm';
 import { anyOf } from '../../shared/database/any-of.ts';
 import { jobs } from '../../shared/database/schema.ts';
-import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts';
+import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { nothingLeft } from '../../shared/jobs/run-intent.ts';
 import type { WorkerContext } from '../context.ts';
 import { applyPoll, type Followed } from './apply-poll.ts';
+import { endUnwanted, engineOf, type Submitted, toAsk, toUnended } from './asked.ts';
+import type { Statuses } from './engine.ts';
 import type { FollowedRow } from './followed-jobs.ts';
-import { LoginNode, type Removal } from './login-node.ts';
+import { LoginNode } from './login-node.ts';
 import { writeChanges } from './write-changes.ts';
 
 /** Limit of submissions in one request to the host. */
 const MAX_FILES = 500;
-/** The ended jobs that one poll removes: each may cost a call of the batch system. */
+/** The ended jobs that one poll removes: a batch system may take long to end many. */
 const MAX_ENDED = 100;
 
 export interface AccountLimits {
   /** Polls in a row, over a day or more, after which an account's home that all found unreachable counts as removed. */
   unreachablePolls: number;
-  /** The time in one poll for ending jobs that ended here but not there: the batch system may hang. */
+  /** The time in one poll for ending jobs there: the batch system may hang. */
   cancelSeconds: number;
 }
 
@@ -37,9 +39,13 @@ export async function pollAccount(
   if (sid === undefined) return;
   await context.sessions.use(sid, signal, async session => {
     const node = new LoginNode(session, signal);
-    await pollOpen(context, node, { rows, asks });
-    // Last: nothing waits for it, and a batch system may take long to end many.
+    const open = rows.flatMap(row => (row.finished || !row.batch ? [] : [toFollowed(row)]));
     const ended = rows.filter(row => row.finished).slice(0, MAX_ENDED);
+    const unended = ended.flatMap(toUnended);
+    const statuses = await pollOpen(context, node, { open, unended, asks });
+    // Last: nothing waits for it, and a batch system may take long to end many.
+    const unwanted = [...open.filter(({ batch }) => batch.isUnwanted), ...unended];
+    await endUnwanted(node, { unwanted, statuses, seconds: context.limits.cancelSeconds });
     if (ended.length === 0) return void unreachable.delete(name);
     const polls = (unreachable.get(name) ?? 0) + 1;
     const isForgone = polls >= context.limits.unreachablePolls;
@@ -48,28 +54,30 @@ export async function pollAccount(
   });
 }
 
+/** Looks at the open jobs. Returns what the batch system said of all, if it was asked. */
 async function pollOpen(
   context: AccountContext,
   node: LoginNode,
-  { rows, asks }: { rows: FollowedRow[]; asks: boolean },
-): Promise<void> {
-  const open = rows.flatMap(row => (row.finished || !row.batch ? [] : [toFollowed(row)]));
-  for (let at = 0; at < open.length; at += MAX_FILES) {
+  { open, unended, asks }: { open: Followed[]; unended: Submitted[]; asks: boolean },
+): Promise<Statuses | undefined> {
+  const engine = engineOf([...open, ...unended]);
+  const asked = toAsk(open, unended, asks);
+  let statuses: Statuses | undefined;
+  for (let at = 0; at < open.length || (at === 0 && asked); at += MAX_FILES) {
     const some = open.slice(at, at + MAX_FILES);
-    const engine: EngineName = some[0]?.batch.engine ?? 'slurm';
     // All of them in the first request.
-    const ids = asks && at === 0 ? open.flatMap(({ batch }) => batch.id ?? []) : [];
     const poll = await node.poll(
       some.map(({ directory }) => directory),
       engine,
-      ids,
+      at === 0 ? asked : undefined,
     );
-    const asked = at === 0 ? open : some;
+    statuses ??= poll.statuses;
+    const polled = at === 0 ? open : some;
     const hasRoom = await context.freeSpace.assertFree().then(
       () => true,
       () => false,
     );
-    const changes = asked.flatMap(job => {
+    const changes = polled.flatMap(job => {
       const change = applyPoll(job, poll, { hasRoom });
       if (!change) return [];
       // Later requests of this poll have no status.
@@ -79,6 +87,7 @@ async function pollOpen(
     });
     await writeChanges(context, Object.fromEntries(changes));
   }
+  return statuses;
 }
 
 /**
@@ -104,21 +113,20 @@ const toFollowed = (row: FollowedRow): Followed => ({
 });
 
 /**
- * Ends what did not end well, then removes what ended jobs left on their host. False if the home is unreachable: a job in it
- * may yet begin when it comes back, unless it `isForgone`.
+ * Removes what ended jobs left on their host. False if the home is unreachable: a job in it may yet begin when it comes back,
+ * unless it `isForgone`.
  */
 async function removeEnded(
-  { database, limits }: AccountContext,
+  { database }: AccountContext,
   node: LoginNode,
   { ended, isForgone }: { ended: FollowedRow[]; isForgone: boolean },
 ): Promise<boolean> {
-  const removals = ended.map(({ id, isUnknown, state, directory, batch }): Removal => {
-    // For an unknown outcome the files are the only evidence, so they stay.
-    if (isUnknown) return { job: id, kept: directory ?? undefined };
-    if (state === 'succeeded' || !directory || !batch) return { job: id };
-    return { job: id, unended: { name: directory, batch } };
-  });
-  const removed = await node.remove(removals, limits.cancelSeconds);
+  // For an unknown outcome the files are the only evidence, so they stay.
+  const removed = await node.remove(
+    ended.map(({ id, isUnknown, directory }) =>
+      isUnknown && directory ? { job: id, kept: directory } : { job: id },
+    ),
+  );
   const done = ended.map(({ id }) => id).filter(id => isForgone || removed?.includes(id));
   if (done.length > 0)
     await database.db

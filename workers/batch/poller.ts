@@ -9,8 +9,8 @@ import { endPoll, type HostPoll, passPoll, takePolls } from './polls.ts';
 
 /** Milliseconds between two looks for hosts that are to be polled. */
 const ROUND_MS = 1_000;
-/** Limit of milliseconds for one account: its files, and one call of its batch system. */
-const ACCOUNT_MS = 150_000;
+/** Limit of milliseconds for one account: its files, one query of its batch system, and one call that ends jobs. */
+const ACCOUNT_MS = 200_000;
 /** The next poll of a host waits at most this long for accounts that do not answer. */
 const SLOW_ACCOUNTS_MS = 10_000;
 
@@ -23,7 +23,7 @@ export interface PollLimits extends AccountLimits {
   /** Jobs of a host in one poll. */
   jobs: number;
 }
-const LIMITS: PollLimits = { jobs: 5_000, unreachablePolls: 17_280, cancelSeconds: 20 };
+const LIMITS: PollLimits = { jobs: 5_000, unreachablePolls: 17_280, cancelSeconds: 60 };
 
 /**
  * Asks each host for all of its batch jobs at once, at most every 5 s over all workers, so that waiting jobs hold no

@@ -17,7 +17,7 @@ function makeProgram(name: string, script: string): void {
 
 /** What the jobs of these ids are, by the answers of the programs that were made. */
 function ask(ids: string[]) {
-  const { command, parse } = slurm.status(ids);
+  const { command, parse } = slurm.status(ids, []);
   const env = { PATH: `${directory.path}:/usr/bin:/bin` };
   return parse(spawnSync('/bin/sh', { input: command, env, encoding: 'utf8' }).stdout);
 }
@@ -54,7 +54,7 @@ test('the accounts are asked for those of 5,000 jobs that the queue does not kno
     'sacct',
     `printf '%s\\n' "$@" >"\${0%/*}/asked"\nfor id in ${ENDED.join(' ')}; do echo "$id|COMPLETED|None|n1|windlass-$id"; done\n`,
   );
-  const { command, parse } = slurm.status(IDS);
+  const { command, parse } = slurm.status(IDS, []);
   const env = { PATH: `${directory.path}:/usr/bin:/bin`, LC_ALL: 'C.UTF-8' };
   const { stdout, stderr } = spawnSync('bash', ['--posix', '-x'], {
     input: command,

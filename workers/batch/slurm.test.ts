@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { expect, test } from 'vitest';
+import { newId } from '../../shared/ids.ts';
+import { Statuses } from './engine.ts';
 import { slurm } from './slurm.ts';
 
 const TOKEN = 'windlass-job-1';
@@ -54,7 +52,7 @@ test.each([
 });
 
 test('reads states, reasons and nodes; squeue comes before the accounts', () => {
-  const { command, parse } = slurm.status(['7', '8', '9', '10', '11']);
+  const { command, parse } = slurm.status(['7', '8', '9', '10', '11'], []);
   expect(command).toContain('--jobs=7,8,9,10,11');
   const statuses = parse(
     [
@@ -121,20 +119,19 @@ test.each([
   ['the command of another', `${TOKEN}|/home/u/.windlass/batch/job-2/job`, 'windlass-job-2'],
   ['neither', 'heat-study|/home/u/run.sh', null],
 ])('a job is known by %s', (_, text, token) => {
-  const { command, parse } = slurm.status(['7']);
+  const { command, parse } = slurm.status(['7'], []);
   expect(command).toContain(`|%j|%o'`);
   expect(parse(`7|RUNNING|None|n1|${text}\nanswered\n`)).toMatchObject([{ id: '7', token }]);
 });
 
 test('an error is no answer, and ids that are not known are one', () => {
-  const { parse } = slurm.status(['7']);
+  const { parse } = slurm.status(['7'], []);
   expect(
     parse('slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n'),
   ).toBeUndefined();
   expect(parse('')).toBeUndefined();
   expect(parse('slurm_load_jobs error: Invalid job id specified\nanswered\n')).toEqual([]);
-  expect(slurm.find(TOKEN).parse('answered\n')).toEqual([]);
-  expect(slurm.find(TOKEN).parse('')).toBeUndefined();
+  expect(parse('answered\n')).toEqual([]);
 });
 
 test.each([
@@ -144,7 +141,7 @@ test.each([
   ['a reason', `1|A|${'a'.repeat(1e5)}|`],
   ['a command', `1|A||||${'/.windlass/batch/'.repeat(1e4)}`],
 ])('%s without an end is read in no time, and the answer after it', (_, line) => {
-  const { parse } = slurm.status(['7']);
+  const { parse } = slurm.status(['7'], []);
   const from = performance.now();
   const statuses = parse(`${line}\n7|PENDING|None||${TOKEN}|\nanswered\n`);
   expect(statuses?.at(-1)).toMatchObject({ id: '7', phase: 'pending' });
@@ -154,7 +151,7 @@ test.each([
 });
 
 test('no word of a host is long, or holds what no database takes', () => {
-  const { parse } = slurm.status(['7']);
+  const { parse } = slurm.status(['7'], []);
   const long = 'x'.repeat(10_000);
   expect(parse(`7|${'A'.repeat(65)}|None||${TOKEN}|\nanswered\n`)).toEqual([]);
   expect(parse(`${'1'.repeat(21)}|PENDING|None||${TOKEN}|\nanswered\n`)).toEqual([]);
@@ -163,50 +160,35 @@ test('no word of a host is long, or holds what no database takes', () => {
   expect(slurm.parseId('1'.repeat(21))).toBeUndefined();
 });
 
-test('cancels no job that has another name, nor another user’s', () => {
-  expect(slurm.cancel('7', TOKEN)).toMatch(/^\(unset .*; scancel /);
-  expect(slurm.cancel('7', TOKEN)).toContain(
-    `scancel --user="$(id -un)" --name='${TOKEN}' 7 >/dev/null`,
-  );
+test('ends all in one call, and no other user’s', () => {
+  const text = slurm.cancel(['7', '0', '8']);
+  expect(text).toMatch(/^\(unset [A-Z_ ]*; scancel --user="\$\(id -un\)" 7 8 >/);
 });
 
-const directory = makeTempDir('slurm-cancel');
-afterAll(() => directory.remove());
-
-/** The words of each call of scancel, where squeue prints these lines. */
-function cancelAmong(queue: string[]): string[] {
-  const offer = (name: string, does: string) =>
-    writeFileSync(join(directory.path, name), `#!/bin/sh\n${does}\n`, { mode: 0o755 });
-  writeFileSync(join(directory.path, 'calls'), '');
-  offer('squeue', `cat <<'END'\n${queue.join('\n')}\nEND`);
-  offer('scancel', `echo "$*" >>'${directory.path}/calls'`);
-  const env = { PATH: `${directory.path}:/usr/bin:/bin` };
-  execFileSync('/bin/sh', ['-c', slurm.cancel('7', TOKEN)], { env });
-  return readFileSync(join(directory.path, 'calls'), 'utf8').trimEnd().split('\n').slice(1);
-}
-
-test('cancels its job by the id alone where that has another name, and no other job of that id', () => {
-  const own = '/home/a b/.windlass/batch/job-1/job /home/a b/.windlass/batch/job-1';
-  const by = expect.stringMatching(/^--user=\S+ 7$/);
-  expect(cancelAmong([`7|heat-study|${own}`])).toEqual([by]);
-  expect(cancelAmong([`7|a|b c|${own}`])).toEqual([by]);
-  expect(cancelAmong([`7|${TOKEN}|${own}`])).toEqual([]);
-  expect(cancelAmong(['7|heat-study|/home/a b/run.sh', ''])).toEqual([]);
-  expect(cancelAmong(['7|windlass-job-2|/home/a/.windlass/batch/job-2/job'])).toEqual([]);
-});
-
-test('finds by name', () => {
-  const { command, parse } = slurm.find(TOKEN);
-  expect(command).toContain(`--name='${TOKEN}'`);
-  expect(parse(`12|PENDING|Priority||${TOKEN}|\nanswered\n`)).toMatchObject([
+test('those without an id are found by their names, in the same query as the others', () => {
+  const { command, parse } = slurm.status(['7'], [TOKEN, 'windlass-job-2']);
+  expect(command.match(/squeue/g)).toHaveLength(1);
+  expect(command).not.toContain('squeue --noheader --states=all --user="$(id -un)" --jobs');
+  expect(command).toContain(`--name='${TOKEN},windlass-job-2'`);
+  const lines = [`12|PENDING|Priority||${TOKEN}|`, '7|RUNNING|None|n1|windlass-job-3|'];
+  expect(parse([...lines, 'answered', ''].join('\n'))).toMatchObject([
     { id: '12', token: TOKEN },
+    { id: '7', token: 'windlass-job-3' },
   ]);
 });
 
-test('finds the first part of a heterogeneous job, which runs the script, before the others', () => {
+test('no argument is longer than a kernel takes, however many are looked for', () => {
+  const tokens = Array.from({ length: 5_000 }, () => `windlass-${newId()}-${newId().slice(-8)}`);
+  const { command } = slurm.status([], tokens);
+  expect(Math.max(...command.split(/\s/).map(word => word.length))).toBeLessThan(131_072);
+});
+
+test('the first part of a heterogeneous job runs the script; a part that runs comes before it', () => {
   const lines = ['11', '9', '10'].map(id => `${id}|PENDING|JobHeldUser||${TOKEN}|`);
-  const found = slurm.find(TOKEN).parse([...lines, 'answered', ''].join('\n'));
-  expect(found?.map(({ id }) => id)).toEqual(['9', '10', '11']);
+  const read = (all: string[]) =>
+    new Statuses(slurm.status([], [TOKEN]).parse([...all, 'answered', ''].join('\n')) ?? []);
+  expect(read(lines).leader(TOKEN)?.id).toBe('9');
+  expect(read([...lines, `12|RUNNING|None|n1|${TOKEN}|`]).leader(TOKEN)?.id).toBe('12');
 });
 
 test.each([

@@ -1,13 +1,6 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { harmless } from '../ssh/host-words.ts';
-import {
-  type BatchStatus,
-  type Engine,
-  type Query,
-  readToken,
-  statusKey,
-  submissionOf,
-} from './engine.ts';
+import { type BatchStatus, type Engine, type Query, readToken, statusKey } from './engine.ts';
 
 /** https://slurm.schedmd.com/job_state_codes.html. A state that is missing here says nothing about the job. */
 const PHASES: Record<string, BatchStatus['phase']> = {
@@ -104,52 +97,30 @@ export const slurm: Engine = {
    * squeue knows jobs that have not ended, or ended within MinJobAge. sacct is asked for the others only, because a
    * query for each waiting job would overload its database. One pass finds them: a search for each of thousands took
    * many seconds of a login node. squeue tells of none if it refuses one id, which may be any number that a site prints:
-   * then it tells of all jobs of the account.
+   * then it tells of all jobs of the account, and so it does where some are to be found by their names.
    */
-  status(ids) {
+  status(ids, tokens) {
     const list = ids.filter(isId).join(',');
-    if (list === '') return query([`echo ${ANSWERED}`]);
+    const isSearch = tokens.length > 0;
+    if (list === '' && !isSearch) return query([`echo ${ANSWERED}`]);
+    const found = isSearch
+      ? [`found=$(${queue()} 2>&1); code=$?`]
+      : [
+          `found=$(${queue(`--jobs=${list}`)} 2>&1); code=$?`,
+          `case $found in *'${UNKNOWN_ID}'*) ;; *'Invalid job id'*) found=$(${queue()} 2>&1); code=$? ;; esac`,
+        ];
     return query([
-      `found=$(${queue(`--jobs=${list}`)} 2>&1)`,
-      'code=$?',
-      `case $found in *'${UNKNOWN_ID}'*) ;; *'Invalid job id'*) found=$(${queue()} 2>&1) code=$? ;; esac`,
+      ...found,
       `printf '%s\\n' "$found"`,
       `case $code,$found in 0,* | *'${UNKNOWN_ID}'*) echo ${ANSWERED} ;; esac`,
       `missing=$(printf '%s\\n' "$found" | ${FIND_MISSING} ids=${list} -) || missing=${list}`,
       `if [ -n "$missing" ] && command -v sacct >/dev/null; then ${account('--jobs="$missing"')}; fi`,
+      ...(isSearch ? [`if command -v sacct >/dev/null; then ${accountOf(tokens)}; fi`] : []),
     ]);
   },
 
-  /** By its name; one that has another name now, by the id of each that has its command. */
-  cancel(id, token) {
-    const which = id === '' ? '' : `--jobs=${id}`;
-    const renamed = [
-      `printf '%s\n' "$found"`,
-      `grep -v -F -e ${quoteWord(`|${token}|`)}`,
-      `grep -F -e ${quoteWord(`/.windlass/batch/${submissionOf(token)}`)}`,
-      "cut -d'|' -f1",
-    ].join(' | ');
-    return [
-      `(unset ${UNASKED}; scancel ${OWN} --name=${quoteWord(token)} ${id} >/dev/null 2>&1`,
-      `found=$(squeue --noheader ${OWN} ${which} --format='%A|%j|%o' 2>&1)`,
-      `case $?,$found in 0,* | *'Invalid job id'*) ;; *) printf 'unanswered %s\n' "$found" ;; esac`,
-      `for id in $(${renamed}); do scancel ${OWN} "$id" >/dev/null 2>&1; done)`,
-    ].join('\n');
-  },
-
-  /**
-   * By what the directory adds to its name, which its command has, too. The parts of a heterogeneous job have the same, in any
-   * order: the one of the lowest id runs the script, and the others end with it.
-   */
-  find(token) {
-    const { command } = query([
-      `found=$(${queue()}) && echo ${ANSWERED}`,
-      `printf '%s\n' "$found" | grep -F -e ${quoteWord(submissionOf(token))}`,
-      `if command -v sacct >/dev/null; then ${account(`--name=${quoteWord(token)} --starttime=now-30days`)}; fi`,
-    ]);
-    const byId = (one: BatchStatus, other: BatchStatus) => Number(one.id) - Number(other.id);
-    return { command, parse: answer => parse(answer)?.sort(byId) };
-  },
+  cancel: ids =>
+    `(unset ${UNASKED}; scancel ${OWN} ${ids.filter(isId).join(' ')} >/dev/null 2>&1 </dev/null)`,
 
   /** Not "unspecified error": sbatch says so after whatever a site's own plug-in has refused. */
   isTransient: errors =>
@@ -167,6 +138,19 @@ const queue = (which = '') => `squeue --noheader --states=all ${OWN} ${which} --
 /** `CANCELLED by 1000` is a state and who cancelled; the reason is that of the wait. It tells no command. */
 const account = (which: string) =>
   `sacct --noheader --parsable2 --allocations --duplicates ${OWN} ${which} --format=JobIDRaw,State,Reason,NodeList,JobName 2>/dev/null | sed 's/^/${ACCOUNTED}/; s/$/|/'`;
+
+/** No argument of a program may have more than 128 KiB. */
+const MAX_NAMES = 1_000;
+
+/** Those of these names, in queries of so many. */
+function accountOf(tokens: readonly string[]): string {
+  const queries: string[] = [];
+  for (let at = 0; at < tokens.length; at += MAX_NAMES) {
+    const names = tokens.slice(at, at + MAX_NAMES).join(',');
+    queries.push(account(`--name=${quoteWord(names)} --starttime=now-30days`));
+  }
+  return queries.join('; ');
+}
 
 /** Each part ends where only the next one can begin, so that no line of a host takes longer than its length. */
 const STATUS =

@@ -338,7 +338,9 @@ describe.each([true, false])('where /bin/sh is bash, with Perl on the node: %s',
     const { end, answer } = await node.submit('job-1', { script, cwd: '/usr' }, 'slurm');
     expect([answer, read('job-1/out'), read('job-1/err')]).toEqual([0, out, '']);
     expect(end).toMatchObject({ code: 3, stdout: out.length });
-    expect(await node.find('slurm', 'job-1')).toEqual({ id: '1' });
+    const asked = { ids: [], tokens: ['windlass-job-1'], ended: [] };
+    const { statuses } = await node.poll(['job-1'], 'slurm', asked);
+    expect(statuses?.leader('windlass-job-1')?.id).toBe('1');
     const request = { command: 'builtin echo a | cat' };
     await node.prepare('other-1', request, 'slurm');
     expect(await node.submit('other-1', request, 'slurm')).toMatchObject({ end: { code: 0 } });

@@ -77,24 +77,18 @@ export class Submitting {
     return id === undefined ? submission : this.#follow(submission, id);
   }
 
-  /** The submit command failed, or no id in its answer is the job's: asks the batch system for the job by its name. */
+  /** The submit command failed, or no id in its answer is the job's: polls look for the job by its name. */
   async find(submission: Submission, isUnwanted: boolean): Promise<Submission> {
-    const { directory, batch, files } = submission;
+    const { batch, files } = submission;
     const read = batch.id === null ? await this.readId(submission) : submission;
     if (read !== submission) return read;
-    const found = await this.#node.find(batch.engine, directory);
-    if ('unanswered' in found)
-      return this.#goOnUnanswered(submission, { isUnwanted, words: found.unanswered });
-    const { id } = found;
-    if (id !== null) return this.#follow(submission, id);
+    if (batch.search === undefined) return this.#leave(submission, { search: 'due' });
+    if (batch.unanswered !== undefined) return this.#goOnUnanswered(submission, isUnwanted);
+    if (batch.search === 'due') return this.#leave(submission);
     if (files.start === 'open') return this.revoke(submission);
     // It never runs.
     if (files.start === 'revoked') return withdrawn(submission);
-    // How long it has been absent is counted by the polls.
-    if (batch.id !== null) return this.#askAgain(submission);
-    const { unanswered: _, ...rest } = batch;
-    const absent = { ...rest, phase: 'absent', overFor: batch.overFor + 1 } as const;
-    return this.#askAgain(await record(this.#context, submission, absent));
+    return this.#leave(submission);
   }
 
   async revoke(submission: Submission): Promise<Submission> {
@@ -105,11 +99,13 @@ export class Submitting {
     return { ...submission, files: await this.#node.withdraw(submission.directory) };
   }
 
+  /** Has polls end the job. */
   async cancel(submission: Submission): Promise<Submission> {
-    const { directory, batch } = submission;
-    const words = await this.#node.cancel({ name: directory, batch });
-    if (words !== undefined) return this.#goOnUnanswered(submission, { isUnwanted: true, words });
-    throw nextAttempt(this.#context.job, submission, LOOK_AGAIN_SECONDS);
+    const { isUnwanted, unanswered } = submission.batch;
+    if (!isUnwanted) return this.#leave(submission, { isUnwanted: true });
+    return unanswered === undefined
+      ? this.#leave(submission)
+      : this.#goOnUnanswered(submission, true);
   }
 
   /** The submit command failed, and what it may have submitted never runs. */
@@ -154,20 +150,12 @@ export class Submitting {
   }
 
   /** The batch system does not answer: only what the directory decides is known. */
-  async #goOnUnanswered(
-    submission: Submission,
-    { isUnwanted, words }: { isUnwanted: boolean; words: string },
-  ): Promise<Submission> {
-    const { batch, files } = submission;
-    const { start } = files;
+  async #goOnUnanswered(submission: Submission, isUnwanted: boolean): Promise<Submission> {
+    const { start } = submission.files;
     // In whatever queue it may be, it never runs anything.
-    if (start === 'revoked' && isUnwanted) throw maybeQueued(batch.id);
+    if (start === 'revoked' && isUnwanted) throw maybeQueued(submission.batch.id);
     if (start === 'open' && (await this.#wasRefused(submission))) return this.revoke(submission);
-    return this.#askAgain(
-      batch.unanswered === words
-        ? submission
-        : await record(this.#context, submission, { ...batch, unanswered: words }),
-    );
+    return this.#leave(submission);
   }
 
   async #wasRefused(submission: Submission): Promise<boolean> {
@@ -177,8 +165,14 @@ export class Submitting {
     return !isTransient(submission, complained);
   }
 
-  #askAgain(submission: Submission): never {
-    throw nextAttempt(this.#context.job, submission, ASK_AGAIN_SECONDS);
+  /** Leaves it to the polls, which wake the job. What they are to do is recorded: earlier answers were not about that. */
+  async #leave(
+    submission: Submission,
+    todo?: Pick<BatchState, 'search' | 'isUnwanted'>,
+  ): Promise<never> {
+    const { unanswered: _, ...rest } = submission.batch;
+    if (todo) await record(this.#context, submission, { ...rest, ...todo });
+    throw nextAttempt(this.#context.job, submission, LOOK_AGAIN_SECONDS);
   }
 }
 

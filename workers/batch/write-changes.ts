@@ -5,7 +5,7 @@ import type { WorkerContext } from '../context.ts';
 import { WAITING } from '../runs/await-disk.ts';
 import type { Change } from './apply-poll.ts';
 
-/** Writes to jobs that no worker has now. An id that an attempt has learnt since the poll began is kept. */
+/** Writes to jobs that no worker has now. What an attempt has recorded of a submission since the poll began is kept. */
 export async function writeChanges(
   { database, notifications }: Pick<WorkerContext, 'database' | 'notifications'>,
   changes: Record<string, Change>,
@@ -16,8 +16,7 @@ export async function writeChanges(
     order by id for update skip locked`;
   const written = await database.db.execute<{ id: string }>(sql`
     update ${jobs} set
-      batch = case when ${jobs.batch} ->> 'id' is not distinct from change.value #>> '{batch,id}'
-        then change.value -> 'batch' else ${jobs.batch} end,
+      batch = case when ${jobs.batch} = change.value -> 'read' then change.value -> 'batch' else ${jobs.batch} end,
       state = case when (change.value ->> 'runs')::boolean then 'running' else state end,
       started = case when (change.value ->> 'runs')::boolean then coalesce(started, now()) else started end,
       not_before = case when (change.value ->> 'wakes')::boolean and message is distinct from ${WAITING}

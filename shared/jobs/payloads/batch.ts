@@ -132,6 +132,10 @@ export interface BatchState extends z.output<typeof batchRecord> {
   lateSince?: string;
   /** What it says in place of an answer, since it was last asked. */
   unanswered?: string;
+  /** No id is known to be its: polls look for it by its name. `none`: the last one found none. */
+  search?: 'due' | 'none';
+  /** Polls end it there. */
+  isUnwanted?: true;
   /** Directories that were made for it on the host, each to be submitted once. */
   submissions?: number;
 }

@@ -144,12 +144,12 @@ read_output() {
   if [ "$err" -gt 0 ]; then tail -c "+$(($3 + 1))" "$windlass_dir/err" | head -c "$err"; fi
 }
 
-# remove JOB [NAME]: removes all submissions of the job but NAME. A job that begins later finds no fence, and runs
-# nothing.
+# remove JOB [NAME]: removes all submissions of the job but NAME, the fence of each first: a job that begins later finds
+# none, and runs nothing.
 remove() {
   [ -d "$windlass_base/." ] || return # nothing is found where the home is unreachable
   for windlass_dir in "$windlass_base/$1"-*; do
-    if [ "$windlass_dir" != "$windlass_base/${2-}" ]; then rm -rf "$windlass_dir"; fi
+    if [ "$windlass_dir" != "$windlass_base/${2-}" ]; then rm -rf "$windlass_dir/go" "$windlass_dir"; fi
   done
   echo "removed $1"
 }
@@ -158,10 +158,6 @@ remove() {
 within() {
   if command -v timeout >/dev/null; then timeout "$@"; else shift && "$@"; fi
 }
-
-# begin_time SECONDS, has_time: whether they have not passed since.
-begin_time() { windlass_until=$(($(date +%s) + $1)); }
-has_time() { [ "$(date +%s)" -lt "$windlass_until" ]; }
 
 # say_home: whether the home is there, so that the functions above worked in it.
 say_home() { if [ -d "$windlass_base/." ]; then echo home; fi; }
