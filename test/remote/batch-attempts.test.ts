@@ -5,12 +5,13 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
@@ -29,6 +30,7 @@ import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { LocalExec } from '../harness/hosts/local-exec.ts';
 import { makeJobContext } from '../harness/job-context.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('batch-attempts');
 const scratch = makeTempDir('batch-attempts');
@@ -37,6 +39,8 @@ afterAll(() => scratch.remove());
 let home: string;
 let job: JobRow;
 let stdout: string;
+
+afterEach(() => void vi.restoreAllMocks());
 
 beforeEach(() => {
   home = join(scratch.path, newId());
@@ -294,6 +298,20 @@ test('one that is over before it has begun is told so, with where to look', asyn
     hint: expect.stringContaining('~/.windlass/batch is there on the compute nodes'),
   });
   expect(submissions()).toBe(1);
+});
+
+test('one whose submit command hangs says so, and its host counts as reachable', async () => {
+  const [hangs, called] = [join(home, 'hangs'), join(home, 'called')];
+  writeFileSync(hangs, '');
+  offer('sbatch', `touch ${called}; while [ -e ${hangs} ]; do sleep 0.1; done`);
+  const limit = new AbortController();
+  vi.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal);
+  const ends = attempt();
+  await waitFor(() => existsSync(called), { what: 'the call', timeoutMs: 60_000 });
+  limit.abort();
+  expect(await ends).toBeInstanceOf(ReleaseJob);
+  rmSync(hangs);
+  expect(batch().unanswered).toBe('sbatch has not answered within 180 s');
 });
 
 test('one whose submit command never answers is not submitted for ever', async () => {

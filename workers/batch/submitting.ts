@@ -8,6 +8,7 @@ import {
 } from '../../shared/jobs/payloads/batch.ts';
 import { submissionIntended, submissionMade } from '../../shared/jobs/run-intent.ts';
 import type { JobContext } from '../context.ts';
+import { ANSWER_SECONDS, UnfinishedProgram } from '../ssh/ask-host.ts';
 import { withSessionEnv } from '../ssh/command-defaults.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { Unbegun } from './decide.ts';
@@ -65,7 +66,9 @@ export class Submitting {
     // An earlier request over a lost connection shows in the directory.
     await this.#context.assertLeased(this.#session.connectedAt);
     const { directory, batch } = submission;
-    const files = await this.#node.submit(directory, this.#context.payload, batch.engine);
+    const files = await this.#node
+      .submit(directory, this.#context.payload, batch.engine)
+      .catch((error: unknown) => this.#leaveUnanswered(submission, error));
     const submitted = { ...submission, files };
     return files.answer === 0 ? this.readId(submitted) : submitted;
   }
@@ -163,6 +166,16 @@ export class Submitting {
     if (typeof answer !== 'number' || answer === 0) return false;
     const { complained } = await this.#node.readAnswer(submission.directory);
     return !isTransient(submission, complained);
+  }
+
+  /** A submit command that hangs is none of its host's faults: it is looked for as one that failed. */
+  async #leaveUnanswered(submission: Submission, error: unknown): Promise<never> {
+    const isHanging = error instanceof Error && error.cause instanceof UnfinishedProgram;
+    if (!isHanging) throw error;
+    const { batch } = submission;
+    const unanswered = `${ENGINE[batch.engine].program} has not answered within ${ANSWER_SECONDS} s`;
+    await record(this.#context, submission, { ...batch, unanswered });
+    throw nextAttempt(this.#context.job, submission, ASK_AGAIN_SECONDS);
   }
 
   /** Leaves it to the polls, which wake the job. What they are to do is recorded: earlier answers were not about that. */

@@ -9,13 +9,16 @@ import { readWords, whyNothingRan } from './nothing-ran.ts';
 import { readAll } from './read-all.ts';
 
 /** A command of a batch system may wait a minute for its controller, and then tries again. */
-const ANSWER_MS = 180_000;
+export const ANSWER_SECONDS = 180;
 /** Limit on an answer's bytes, more than any takes: a hostile host must not fill this worker's memory. */
 const MAX_BYTES = 32 << 20;
 /** What a piece takes beside its bytes, of which a host may send one at a time. */
 const PIECE_BYTES = 256;
 /** The last line of an answer: a connection that is lost may cut it anywhere. */
 const WHOLE = Buffer.from('\nwhole\n');
+
+/** A cause where the host began with the program, which may hang while the host does not. */
+export class UnfinishedProgram extends NoAnswer {}
 
 /**
  * Runs a program for sh on the host over its own channel and returns its output. The program comes by standard input,
@@ -29,7 +32,7 @@ export async function askHost(
 ): Promise<Buffer> {
   // Start-up files may print before it, even a part of a line.
   const first = Buffer.from(`\nwindlass-${randomBytes(8).toString('hex')}\n`);
-  const timeout = AbortSignal.timeout(ANSWER_MS);
+  const timeout = AbortSignal.timeout(ANSWER_SECONDS * 1_000);
   const either = AbortSignal.any([signal, timeout]);
   const channel = await remote.exec('exec /bin/sh', signal);
   try {
@@ -49,7 +52,7 @@ export async function askHost(
     await abortable(readAll(channel.stdout, take), either).catch((error: unknown) => {
       if (signal.aborted) throw signal.reason;
       throw timeout.aborted
-        ? lost('The host did not answer in time.', new NoAnswer())
+        ? lost('The host did not answer in time.', new UnfinishedProgram())
         : lost(undefined, error);
     });
     const answer = Buffer.concat(pieces);
