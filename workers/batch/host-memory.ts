@@ -5,7 +5,7 @@ type Row = Pick<FollowedRow, 'id' | 'username' | 'owner'>;
 interface PollPlan<Job extends Row> {
   /** The jobs of each account that no earlier poll is still asking, in the order of turns. */
   accounts: [name: string, rows: Job[]][];
-  /** The account that asks the batch system: one does in each poll. */
+  /** The account whose turn it is to ask the batch system. */
   asking: string;
 }
 
