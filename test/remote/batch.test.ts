@@ -152,6 +152,25 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, id))).toBe('begun 3\nend\n');
   });
 
+  test.concurrent('its output is whole where a program opens a stream anew, also in a step of the job', async () => {
+    const lines = [
+      '#!/bin/sh',
+      'echo one; echo first >&2',
+      'echo two | tee /dev/stderr',
+      `srun sh -c 'echo three; echo second >/dev/stderr'`,
+      'echo third >/dev/stderr; echo four >/dev/stdout',
+      'echo fourth >&2',
+    ];
+    const { id } = await submit({ script: `${lines.join('\n')}\n` });
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'succeeded',
+      result: { returncode: 0 },
+    });
+    expect(String(await readOutput(client, id))).toBe('one\ntwo\nthree\nfour\n');
+    const errors = String(await readOutput(client, id, 'stderr'));
+    expect(errors).toBe('first\ntwo\nsecond\nthird\nfourth\n');
+  });
+
   test.concurrent('the folder and the input that a script names are those of its job', async () => {
     const folder = join(sshd.home, 'a folder');
     mkdirSync(folder);

@@ -271,6 +271,55 @@ describe.each(['dash', 'bash --posix', 'busybox sh'])('under %s', shell => {
   });
 });
 
+describe.each([true, false])('with Perl on the node: %s', hasPerl => {
+  const folder = join(directory.path, `perl-${hasPerl}`);
+  mkdirSync(folder);
+  const PATH = `${folder}:${bin}:${process.env.PATH}`;
+  if (!hasPerl) writeFileSync(join(folder, 'perl'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  const run = (lines: string[], { env = {}, limit = ':' } = {}) =>
+    submit({ script: ['#!/bin/sh', ...lines].join('\n') }, { env: { PATH, ...env }, limit });
+  const record = () =>
+    readdirSync(join(directory.path, `home-${made}`, '.windlass/batch/job-1'))
+      .filter(name => name.startsWith('end.'))
+      .join();
+
+  test('what it prints is whole, also where a program opens its streams anew', async () => {
+    const lines = [
+      'echo one; echo first >&2',
+      'echo two | tee /dev/stderr',
+      'echo second >/dev/stderr; echo three >/dev/stdout',
+      '/bin/sh -c "echo third >&2" 2>/dev/stderr',
+      'echo four',
+    ];
+    const out = 'one\ntwo\nthree\nfour\n';
+    const err = 'first\ntwo\nsecond\nthird\n';
+    expect(await run(lines)).toEqual({ code: 0, out, err });
+    expect(record()).toBe(`end.0.${out.length}.${err.length}`);
+  });
+
+  test('its bytes are as they were, however many, whatever PERL_UNICODE says', async () => {
+    const lines = ['head -c 3000000 /dev/zero | tr "\\0" "\\377"; printf "\\344" >&2'];
+    const { out, err } = await run(lines, { env: { PERL_UNICODE: 'SDA' } });
+    expect([out?.length, err]).toEqual([3_000_000, '\ufffd']);
+    expect(record()).toBe('end.0.3000000.1');
+  });
+
+  test('a child that goes on, with the streams open, does not keep it', async () => {
+    const { code, out } = await run(['sleep 600 & echo $!; exit 3']);
+    process.kill(Number(out), 'SIGKILL');
+    expect(code).toBe(3);
+  });
+
+  test('what the disk has no room for is counted, and is not left out in the middle', async () => {
+    const lines = ['head -c 100000 /dev/zero | tr "\\0" x; echo on >&2; echo more; exit 3'];
+    const { code, out, err } = await run(lines, { limit: 'ulimit -f 64' });
+    expect([code, err]).toEqual([3, 'on\n']);
+    expect(out).toMatch(/^x+$/);
+    const printed = hasPerl ? 100_005 : (out?.length ?? 0) + 1;
+    expect(record()).toBe(`end.3.${printed}.3`);
+  });
+});
+
 describeUnless(missingRoot(), 'where its account may have two processes', () => {
   test('a job without room for its command ends with the status of a shell that cannot run it', async () => {
     const shell = join(bin, 'few');

@@ -7,6 +7,7 @@
 #   go     becomes `begun` by the job itself before it runs anything, or `void`: it never runs
 #   again  is made by a job that is started and finds `begun`
 #   spare  becomes `end.CODE.OUT.ERR[.t]`: exit status, bytes of both streams, `.t` if it was told to end
+#   pipe.STREAM is removed when all that came through it is in a file, or becomes `lost.STREAM`; on nodes without Perl
 #   answer.CODE, answer.err: what the submit command printed; job, request, variables, script: its input; out, err: output
 
 windlass_base=$HOME/.windlass/batch
