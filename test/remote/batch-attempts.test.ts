@@ -460,6 +460,17 @@ test('one whose output has no room now is attempted again, and ends with all of 
   expect(stdout).toBe('all\n');
 });
 
+test('one that printed more than there was room for on its node tells how much there is', async () => {
+  const over = { id: '7', phase: 'ended', overFor: 2 } as const;
+  stand(['asked', 'begun', 'answer.0', 'end.0.9.0'], { ...over, lateSince: ago(130) });
+  writeFileSync(join(folder(), 'out'), 'all\n');
+  expect(await attempt()).toMatchObject({
+    code: 'outcome_unknown',
+    message: expect.stringContaining('4 of the 9 bytes that it printed can be read'),
+  });
+  expect(stdout).toBe('all\n');
+});
+
 test('one that was cancelled ends at once, whatever has no room, and is not whole then', async () => {
   const refused = new WindlassError('insufficient_storage');
   for (const lack of [{ isDiskShort: true }, { refused }]) {
