@@ -188,6 +188,8 @@ export default routes('json-body', (router, api) => {
       id: 'retryJob',
       topic: 'jobs',
       summary: 'Do a job once more',
+      details:
+        'A command, batch job or video, while its session is open; a parse that did not succeed, while the parts of its upload are kept: the upload is then parsed by the new job.',
       body: repetition,
       isBodyOptional: true,
       headers: ['Idempotency-Key'],

@@ -1,7 +1,8 @@
 import { and, count, eq, isNull, max, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
-import { jobs, parts, uploads } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { rowExists } from '../../shared/database/row-exists.ts';
+import { jobs, parts, type UploadRow, uploads } from '../../shared/database/schema.ts';
+import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { assertUploadOpen, lockUpload } from '../../shared/uploads/uploads.ts';
 import type { RequestedJob } from '../jobs/requests/start-requested-job.ts';
@@ -17,30 +18,62 @@ export async function acceptUpload(
   uploaded: number[],
   check: (version: number) => void = () => {},
 ): Promise<RequestedJob> {
-  const before = await findUpload(tx, { uid, owner });
-  const { model, project } = await lockModel(tx, before.upload.model, {
-    username: owner,
-    role: 'writer',
-  });
-  const found = await lockUpload(tx, uid);
+  const { found, project } = await lockWithModel(tx, { uid, owner });
   assertUploadOpen(found);
   check(found.upload.version);
   await assertNoCopies(tx, uid);
   if (!(await hasCounts(tx, uid, uploaded)))
     assertCounts(compareParts(uploaded, await readParts(tx, uid)));
+  return beginParse(tx, found.upload, project);
+}
+
+/**
+ * Begins another parse of the same parts, in the transaction that starts its job. `ended` is the parse that did not succeed:
+ * of several repetitions of it only the first begins one.
+ */
+export async function parseAgain(tx: Tx, key: UploadKey, ended: string): Promise<RequestedJob> {
+  const { found, project } = await lockWithModel(tx, key);
+  const { upload } = found;
+  if (upload.job !== ended)
+    throw conflict(
+      `job ${upload.job} parses the upload by now.`,
+      `GET /api/uploads/${upload.uid} shows what became of it.`,
+    );
+  if (!(await rowExists(tx, parts, eq(parts.upload, upload.uid))))
+    throw conflict(
+      'the parts of the upload are not kept any more.',
+      'Upload the files again, beginning with POST /api/uploads. UPLOAD_IDLE_TIMEOUT says how long parts are kept.',
+    );
+  return beginParse(tx, upload, project);
+}
+
+/** Locks the upload and its model, in the order that all transactions use. */
+async function lockWithModel(tx: Tx, { uid, owner }: UploadKey) {
+  const before = await findUpload(tx, { uid, owner });
+  const need = { username: owner, role: 'writer' as const };
+  const { project } = await lockModel(tx, before.upload.model, need);
+  return { found: await lockUpload(tx, uid), project: project.pid };
+}
+
+/** The job takes the place of an earlier one, whose end is told no more. */
+async function beginParse(
+  tx: Tx,
+  { uid, parser, aids, model }: UploadRow,
+  project: string,
+): Promise<RequestedJob> {
   const job = newId();
   await tx
     .update(uploads)
-    .set({ job, version: sql`${uploads.version} + 1`, accessed: sql`now()` })
+    .set({ job, parseEnd: null, version: sql`${uploads.version} + 1`, accessed: sql`now()` })
     .where(eq(uploads.uid, uid));
-  await bumpModel(tx, model.mid);
+  await bumpModel(tx, model);
   return {
     id: job,
     kind: 'parse',
-    label: `${before.upload.parser}: ${before.upload.aids.join(', ')}`,
+    label: `${parser}: ${aids.join(', ')}`,
     payload: { upload: uid },
-    project: project.pid,
-    model: model.mid,
+    project,
+    model,
     upload: uid,
   };
 }

@@ -250,6 +250,7 @@ export const JOBS = {
     parent: 'upload',
     objects: 'artifacts',
     version: 3,
+    retry: true,
     payload: z.object({ upload: z.string() }),
     result: z.object({
       /** The first 1,000 artifacts. */

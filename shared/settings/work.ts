@@ -60,7 +60,8 @@ export const WORK = {
   UPLOAD_IDLE_TIMEOUT: {
     schema: whole(1, MAX_SECONDS),
     default: '86400',
-    meaning: 'seconds after which an upload that receives nothing ends',
+    meaning:
+      'seconds after which an upload that receives nothing ends, and after which the parts of one are removed whose parse failed',
   },
   JOB_RETENTION_DAYS: {
     schema: whole(0, 36_500),

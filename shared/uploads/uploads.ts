@@ -59,7 +59,7 @@ export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 
   if (upload.job === null) return;
   throw conflict(
     'the upload was finished and takes no more parts.',
-    'Begin another upload with POST /api/uploads.',
+    'Begin another upload with POST /api/uploads. If its job failed, POST /api/jobs/(id)/retry parses the same parts again.',
   );
 }
 

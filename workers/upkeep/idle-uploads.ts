@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { uploads } from '../../shared/database/schema.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
@@ -42,22 +42,23 @@ async function removeSomeUploads(context: Context): Promise<number> {
  */
 async function removePartsOfSome(context: Context): Promise<number> {
   const { db } = context.database;
-  const found = await db.execute<{ uid: string }>(sql`
+  const found = await db.execute<{ uid: string; job: string }>(sql`
     with recursive with_parts (uid) as (
       (select upload from upload_parts order by upload limit 1)
       union all
       select (select upload from upload_parts where upload > with_parts.uid order by upload limit 1)
       from with_parts where with_parts.uid is not null
     )
-    select uploads.uid from with_parts
+    select uploads.uid, uploads.job from with_parts
     join uploads on uploads.uid = with_parts.uid
     left join jobs on jobs.id = uploads.job
     where coalesce(jobs.finished, (uploads.parse_end ->> 'finished')::timestamptz) < ${idleSince(context)}
     limit ${BATCH}`);
-  for (const { uid } of found) {
+  for (const { uid, job } of found) {
     await db.transaction(async tx => {
-      const hasJob = and(eq(uploads.uid, uid), isNotNull(uploads.job));
-      if (!(await rowExists(tx, uploads, hasJob, 'update'))) return;
+      // Another parse may have begun, which needs them.
+      const hasEnded = and(eq(uploads.uid, uid), eq(uploads.job, job));
+      if (!(await rowExists(tx, uploads, hasEnded, 'update'))) return;
       await removeParts(tx, [uid]);
       await tx
         .update(uploads)

@@ -8,6 +8,7 @@ import type { ApiContext } from '../../context.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { lockProjectForShare } from '../../projects/access.ts';
 import { lockSession } from '../../remote/sessions.ts';
+import { parseAgain } from '../../uploads/accept-upload.ts';
 import { unknownJob } from '../queries/find-job.ts';
 import { type RequestedJob, startRequestedJob } from './start-requested-job.ts';
 
@@ -21,13 +22,18 @@ export function retryJob(
   const { kind, owner } = row;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   if (!isJobKind(kind) || !jobDefinition(kind).retry)
-    throw conflict(`a ${kind} cannot be repeated.`, howToRepeat(kind));
+    throw conflict(`a ${kind} cannot be repeated.`, 'Send the request again that started it.');
   if (!row.finished) throw conflict(`the job is ${row.state}.`, 'Wait for its end, or cancel it.');
   return startRequestedJob(api, { req, res }, async tx => {
     if (jobDefinition(kind).session)
       await lockSession(tx, { sid: row.session ?? '', owner, idleSeconds });
     const project = row.project ?? undefined;
     if (project) await lockProjectForShare(tx, project, { username: owner, role: 'writer' });
+    const again = { retryOf: row.id, name: name ?? row.name ?? undefined };
+    if (kind === 'parse') {
+      const key = { uid: row.upload ?? '', owner };
+      return { ...(await parseAgain(tx, key, row.id)), ...again };
+    }
     const [same] = await tx
       .select({ payload: jobs.payload, version: jobs.payloadVersion })
       .from(jobs)
@@ -41,18 +47,11 @@ export function retryJob(
       payload: same.payload,
       session: row.session ?? undefined,
       project,
-      retryOf: row.id,
-      name: name ?? row.name ?? undefined,
       label: row.label ?? undefined,
+      ...again,
     } as RequestedJob;
   });
 }
-
-/** An upload that has ended is not finished again. */
-const howToRepeat = (kind: string) =>
-  kind === 'parse'
-    ? 'Upload the files again, beginning with POST /api/uploads.'
-    : 'Send the request again that started it.';
 
 const fromNewerRelease = () =>
   conflict(

@@ -6,7 +6,11 @@ import { AgainIcon, StopIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
 
 /** Kinds that can be asked for again. */
-const AGAIN = ['command', 'batch', 'video'];
+const AGAIN = ['command', 'batch', 'video', 'parse'];
+
+/** The parts of an upload are kept while they are not parsed. */
+const canRunAgain = ({ kind, state }: ListedJob) =>
+  AGAIN.includes(kind) && !(kind === 'parse' && state === 'succeeded');
 
 /** What can be done with a job as it is. */
 export function JobActions({ job }: { job: ListedJob }) {
@@ -26,7 +30,7 @@ export function JobActions({ job }: { job: ListedJob }) {
           {cancel.isPending || cancel.isSuccess ? 'Cancelling …' : 'Cancel'}
         </Button>
       )}
-      {isEnded(job) && isOwn(job) && AGAIN.includes(job.kind) && (
+      {isEnded(job) && isOwn(job) && canRunAgain(job) && (
         <Button
           disabled={again.isPending}
           title="Starts the same as a new job"
