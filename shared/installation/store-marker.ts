@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { isNull, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
 import { installation } from '../database/schema.ts';
-import { WindlassError } from '../errors/errors.ts';
+import { unavailable, WindlassError } from '../errors/errors.ts';
 import { OBJECT_PREFIXES } from '../jobs/object-keys.ts';
 import type { ObjectStore, StoredObject } from '../storage/object-store.ts';
 
@@ -64,6 +64,12 @@ export async function findForeignStore(
     if (!(error instanceof WindlassError) || error.code !== 'insufficient_storage') throw error;
   }
   return undefined;
+}
+
+/** Throws `unavailable` where the store is not that of this database: there nothing is known of an object that is missing. */
+export async function assertOwnStore(db: Db, objects: ObjectStore): Promise<void> {
+  const foreign = await findForeignStore(db, objects);
+  if (foreign) throw unavailable(foreign.problem, foreign.hint, 5);
 }
 
 const rememberMark = (db: Db) =>

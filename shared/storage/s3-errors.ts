@@ -74,8 +74,7 @@ export function translateS3Error(error: unknown, status?: number): unknown {
       error,
     );
   }
-  if (code === 'NoSuchBucket')
-    return storeUnavailable('the bucket of the object store is gone.', error);
+  if (code === 'NoSuchBucket') return bucketGone(error);
   if (isMissing(error))
     return new WindlassError('not_found', { detail: 'There is no such object.', cause: error });
   const tls = findTlsFault(error);
@@ -94,6 +93,9 @@ export function translateS3Error(error: unknown, status?: number): unknown {
     );
   return error;
 }
+
+export const bucketGone = (cause: unknown) =>
+  storeUnavailable('the bucket of the object store is gone.', cause);
 
 /** Like translateS3Error(), for check(), which has to say in one line why the store cannot be used. */
 export function translateCheckError(error: unknown, status?: number): unknown {

@@ -41,6 +41,18 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       expect(await openClient(minio).bucketExists('checked')).toBe(true);
     });
 
+    test('a bucket that is gone is an outage, and no object that is', async () => {
+      const store = openStore(minio, { bucket: 'removed' });
+      await store.put('a', Buffer.from('x'));
+      expect(await store.stat('b')).toBeUndefined();
+      await store.remove('a');
+      await openClient(minio).removeBucket('removed');
+      await expect(store.stat('a')).rejects.toMatchObject(UNAVAILABLE);
+      await expect(store.get('a')).rejects.toMatchObject(UNAVAILABLE);
+      await store.put('a', Buffer.from('x'));
+      expect(await store.stat('a')).toMatchObject({ size: 1 });
+    });
+
     test('refused credentials are an error of one line that names the settings', async () => {
       for (const wrong of [{ secretKey: 'wrong-secret' }, { accessKey: 'nobody' }]) {
         const store = openStore(minio, wrong);

@@ -14,6 +14,7 @@ import {
 } from './object-store.ts';
 import { S3Body } from './s3-body.ts';
 import {
+  bucketGone,
   isConnectionReset,
   isMissing,
   s3Code,
@@ -122,8 +123,11 @@ export class S3Store implements ObjectStore {
       this.#known.set(key, object);
       return object;
     } catch (error) {
-      if (isMissing((error as Error).cause ?? error)) return undefined;
-      throw error;
+      if (!isMissing((error as Error).cause ?? error)) throw error;
+      // The answer to HEAD has no body, and so does not say which of the two is missing.
+      if (await this.#control(({ client }) => client.bucketExists(this.#bucket))) return undefined;
+      this.#bucketReady = undefined;
+      throw bucketGone(error);
     }
   }
 

@@ -7,14 +7,16 @@ import { findForeignStore, MARKER } from '../../shared/installation/store-marker
 import { readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
-import { makeTable } from '../harness/clients/tables.ts';
-import { makeModel } from '../harness/clients/uploads.ts';
+import { makeTable, utf8 } from '../harness/clients/tables.ts';
+import { finishUpload, makeModel, partPath, putPart } from '../harness/clients/uploads.ts';
 import { startTestPostgres, type TestPostgres } from '../harness/databases/postgres-server.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { waitForEnd } from '../harness/hosts/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useStack } from '../harness/stacks/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'an object store that is not that of the database', form => {
   const { stack, client } = useStack(form, { alone: 'its objects are moved away' });
@@ -45,6 +47,33 @@ describeStack(undefined, 'an object store that is not that of the database', for
     rmSync(objects(), { recursive: true, force: true });
     renameSync(`${objects()}-away`, objects());
     expect(await readObjectsCheck()).toEqual([200, null]);
+  });
+
+  test('lets a parse wait while its disk is not mounted', async () => {
+    for (const parser of ['csv', 'blob']) {
+      const begun = { mid, input: false, parser, aids: [`waits as ${parser}`] };
+      const { id: uid } = await client.post<{ id: string }>('/api/uploads', begun);
+      await putPart(client, partPath(uid, 0, 0), utf8('n\n3\n'));
+      renameSync(objects(), `${objects()}-away`);
+      const { job } = (await (await finishUpload(client, uid, [1])).json()) as { job: string };
+      const releases = () =>
+        stack
+          .log()
+          .split('\n')
+          .filter(line => line.includes(job) && line.includes('the job is released'));
+      const isOver = async () =>
+        (await client.get<{ finished: string | null }>(`/api/jobs/${job}`)).finished !== null;
+      await waitFor(async () => releases().length > 1 || (await isOver()), {
+        what: 'another try',
+        timeoutMs: 30_000,
+      });
+      expect(await isOver()).toBe(false);
+      expect(releases()[0]).toContain('The object store is not that of this database');
+      rmSync(objects(), { recursive: true, force: true });
+      renameSync(`${objects()}-away`, objects());
+      expect(await waitForEnd(client, job, 60_000)).toMatchObject({ state: 'succeeded' });
+    }
+    expect(stack.log()).not.toContain('lost or changed a part');
   });
 
   test('is told by /readyz where another installation uses it', async () => {

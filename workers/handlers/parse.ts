@@ -7,6 +7,7 @@ import {
   uploads,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { assertOwnStore } from '../../shared/installation/store-marker.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { isParserName, PARSERS, type ParserName } from '../../shared/uploads/parsers.ts';
 import type { Handler, JobContext } from '../context.ts';
@@ -15,6 +16,7 @@ import { convertFile } from '../parsers/convert-file.ts';
 import { KeptStatistics } from '../parsers/kept-statistics.ts';
 import type { MadeArtifact, Parser } from '../parsers/parser.ts';
 import { type PromotedArtifact, promoteArtifacts } from '../parsers/promote-artifacts.ts';
+import { DamagedPart } from '../parsers/read-part.ts';
 import { describeSentFiles } from '../parsers/sent-files.ts';
 import { MAX_PROBLEMS, TableError } from '../parsers/table/protocol.ts';
 import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
@@ -103,7 +105,9 @@ async function parseFiles(
       },
       reportProgress: (share, message) =>
         context.progress((done + file.size * share) / Math.max(1, total), message),
-    }).catch((error: unknown) => {
+    }).catch(async (error: unknown) => {
+      if (error instanceof DamagedPart)
+        await reportDamage(context, { upload: upload.uid, damage: error });
       throw error instanceof TableError ? explain(error, { aid, file: file.file }) : error;
     });
     for (const [n, artifact] of artifacts.entries()) {
@@ -118,6 +122,19 @@ async function parseFiles(
     done += file.size;
   }
   return { made, skipped };
+}
+
+/** In another store every part is missing: that is an outage, which the parse waits for. */
+async function reportDamage(
+  { worker, log }: JobContext<'parse'>,
+  { upload, damage }: { upload: string; damage: DamagedPart },
+): Promise<void> {
+  await assertOwnStore(worker.database.db, worker.objects);
+  const { object, message } = damage;
+  log.error(
+    { upload, object, reason: message },
+    'the object store has lost or changed a part of an upload',
+  );
 }
 
 /** One would silently replace the other. */

@@ -7,8 +7,21 @@ import { TableError } from './table/protocol.ts';
 
 type Part = Pick<StoredPart, 'part' | 'object' | 'size' | 'digest'>;
 
+/** Thrown where the store lost or changed a part: a fault of the store, and not of the file. */
+export class DamagedPart extends TableError {
+  readonly object: string;
+
+  constructor({ part, object }: Part, what: string) {
+    super({
+      reason: `part ${part} ${what}`,
+      hint: 'Upload the file again, and tell the administrator of the damaged object store.',
+    });
+    this.object = object;
+  }
+}
+
 /**
- * Yields a part's bytes, and compares them with those that arrived. Throws TableError where the store lost or changed
+ * Yields a part's bytes, and compares them with those that arrived. Throws DamagedPart where the store lost or changed
  * some, and `unavailable` where it has them all and did not send them all.
  */
 export async function* readPart(
@@ -30,16 +43,16 @@ export async function* readPart(
     throw unavailable('the object store did not send a whole part.', 'Try again later.', 2);
   }
   if (hash.digest('base64') !== part.digest)
-    throw damaged(part, 'has other bytes in the object store than arrived');
+    throw new DamagedPart(part, 'has other bytes in the object store than arrived');
 }
 
-/** Throws TableError where the part's object has another size than arrived, or is gone. */
+/** Throws DamagedPart where the part's object has another size than arrived, or is gone. */
 export async function checkPartSize(objects: ObjectStore, part: Part): Promise<void> {
   const found = await objects.stat(part.object);
   if (!found) throw gone(part);
   if (found.size === part.size) return;
   const [kept, arrived] = [found.size, part.size].map(size => size.toLocaleString('en'));
-  throw damaged(
+  throw new DamagedPart(
     part,
     `has other bytes in the object store (${kept} in all) than arrived (${arrived})`,
   );
@@ -51,10 +64,4 @@ async function open(objects: ObjectStore, part: Part, signal: AbortSignal): Prom
   });
 }
 
-const gone = (part: Part) => damaged(part, 'is not in the object store any more');
-
-const damaged = ({ part }: Part, what: string) =>
-  new TableError({
-    reason: `part ${part} ${what}`,
-    hint: 'Upload the file again, and tell the administrator of the damaged object store.',
-  });
+const gone = (part: Part) => new DamagedPart(part, 'is not in the object store any more');

@@ -37,7 +37,7 @@ export async function listUploadedFiles(db: Tx, upload: string): Promise<Uploade
     .orderBy(asc(parts.file));
 }
 
-/** The object of a file that has a single part. Throws TableError if it has another size than arrived. */
+/** The object of a file that has a single part. Throws DamagedPart if it has another size than arrived. */
 export async function findSinglePart(
   { db, objects }: { db: Tx; objects: ObjectStore },
   { upload, file }: { upload: string; file: number },
