@@ -448,7 +448,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Do a job once more */
+        /**
+         * Do a job once more
+         * @description A command, batch job or video, while its session is open; a parse that did not succeed, while the parts of its upload are kept: the upload is then parsed by the new job.
+         */
         post: operations["retryJob"];
         delete?: never;
         options?: never;
