@@ -36,7 +36,15 @@ const histogramRecord = z
       .describe('Beside `bins`: NaN and the infinities, which are in none of them.'),
     bins: z.array(bin).optional(),
     values: z
-      .array(z.object({ value: cellValue, count: z.number().int() }).meta({ id: 'ValueCount' }))
+      .array(
+        z
+          .object({
+            value: cellValue,
+            count: z.number().int(),
+            cut: z.literal(true).optional().describe('The value is longer than is shown.'),
+          })
+          .meta({ id: 'ValueCount' }),
+      )
       .optional(),
   })
   .meta({ id: 'Histogram' });
@@ -51,7 +59,7 @@ export default routes('json-body', (router, api) => {
       topic: 'tables',
       summary: 'Count the values of a column',
       details:
-        'Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters, or at fewer where the table has more than 1,000 columns. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.',
+        'Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters, or without a filter at fewer where the table has more than 1,000 columns; `cut` marks those. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.',
       query: histogramQuery,
       headers: ['If-None-Match', 'Prefer'],
       answers: viewAnswers('The counts.', histogramRecord),

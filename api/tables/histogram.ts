@@ -90,13 +90,16 @@ export async function countValues(
   column: string,
 ): Promise<string> {
   /** By value; by its digest where it is long. */
-  const counts = new Map<boolean | string, { value: boolean | string; count: number }>();
+  const counts = new Map<
+    boolean | string,
+    { value: boolean | string; count: number; cut?: true }
+  >();
   const nulls = await eachValue<boolean | string>(file, metadata, column, given => {
     const isLong = typeof given === 'string' && given.length > MAX_TEXT;
     const key = isLong ? digestOf(given) : given;
     const counted = counts.get(key);
     if (counted) counted.count++;
-    else counts.set(key, { value: isLong ? cut(given) : given, count: 1 });
+    else counts.set(key, { ...(isLong ? cut(given) : { value: given }), count: 1 });
     if (counts.size > MAX_COUNTED)
       throw new TableReadError(
         `${column} has more than ${MAX_COUNTED} different values in these rows.`,
@@ -115,10 +118,12 @@ const digestOf = (text: string) =>
     .padEnd(MAX_TEXT + 1);
 
 /** Cuts by characters, as DuckDB does: a surrogate pair is one. */
-const cut = (text: string) =>
-  Array.from(text.slice(0, 2 * MAX_TEXT))
+function cut(text: string): { value: string; cut?: true } {
+  const value = Array.from(text.slice(0, 2 * MAX_TEXT))
     .slice(0, MAX_TEXT)
     .join('');
+  return value === text ? { value } : { value, cut: true };
+}
 
 /** Reads row group by row group, and yields to other requests in between. How many values are missing. */
 async function eachValue<T = Scalar>(

@@ -82,11 +82,12 @@ describeStack(undefined, 'what a table has how often', form => {
           { value: 'b', count: 1 },
         ],
       });
+      expect((await counts('sensor', filter)).values?.[0]).not.toHaveProperty('cut');
       expect(await counts('url', filter)).toMatchObject({
         nulls: 1,
         values: [
-          { value: alike, count: 2 },
-          { value: alike, count: 1 },
+          { value: alike, count: 2, cut: true },
+          { value: alike, count: 1, cut: true },
         ],
       });
     }

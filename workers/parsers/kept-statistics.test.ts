@@ -36,6 +36,7 @@ test('statistics that fit stay whole; texts of others are shortened, then fewer'
   const [first] = wide;
   expect(fitted[0]?.top?.length).toBeGreaterThanOrEqual(5);
   expect(first?.top?.[0]?.value.startsWith(fitted[0]?.top?.[0]?.value ?? '-')).toBe(true);
+  expect(fitted[0]?.top?.every(({ cut }) => cut)).toBe(true);
   // Requests need names, types, and bounds of numbers.
   const least = fitStatistics([...wide, ...numbers], 0);
   expect(least.map(({ name, type }) => [name, type])).toEqual(

@@ -742,7 +742,7 @@ export interface paths {
         };
         /**
          * Count the values of a column
-         * @description Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters, or at fewer where the table has more than 1,000 columns. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.
+         * @description Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters, or without a filter at fewer where the table has more than 1,000 columns; `cut` marks those. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.
          */
         get: operations["countValues"];
         put?: never;
@@ -4027,6 +4027,11 @@ export interface components {
         ValueCount: {
             value: string | number | boolean | null;
             count: number;
+            /**
+             * @description The value is longer than is shown.
+             * @constant
+             */
+            cut?: true;
         };
         /**
          * @example {

@@ -90,6 +90,13 @@ export interface OddValues {
 /** The least or the greatest value; null where there is none. Integers are texts, as JSON numbers lose precision. */
 export type Bound = string | number | boolean | null;
 
+/** A value, cut where it says so, and how many rows have the whole one. */
+export interface ValueCount {
+  value: string;
+  count: number;
+  cut?: true;
+}
+
 /** What the table parsers found out about a column; `top` are the commonest values of a text column. */
 export interface ColumnStatistics {
   name: string;
@@ -100,7 +107,7 @@ export interface ColumnStatistics {
   /** The unit as the file names it. */
   unit?: string;
   nearly?: OddValues;
-  top?: { value: string; count: number }[];
+  top?: ValueCount[];
 }
 
 /** The dialect of a CSV file, as found or asked for. */

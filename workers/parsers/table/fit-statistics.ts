@@ -1,4 +1,4 @@
-import type { Bound, ColumnStatistics } from '../../../shared/database/schema.ts';
+import type { Bound, ColumnStatistics, ValueCount } from '../../../shared/database/schema.ts';
 
 /** Bytes of one table's statistics as JSON: those of 2,500 columns are read, written and stored as one value. */
 export const MAX_TABLE_STATISTICS = 2 << 20;
@@ -34,7 +34,10 @@ function shorten(
   // By characters: half of one could not be stored.
   const cut = (text: string) => Array.from(text).slice(0, characters).join('');
   const cutBound = (bound: Bound) => (typeof bound === 'string' ? cut(bound) : bound);
-  const kept = top.slice(0, values).map(({ value, count }) => ({ value: cut(value), count }));
+  const kept = top.slice(0, values).map((counted): ValueCount => {
+    const value = cut(counted.value);
+    return value === counted.value ? counted : { value, count: counted.count, cut: true };
+  });
   const shortened = { ...others, min: cutBound(min), max: cutBound(max) };
   return values > 0 ? { ...shortened, top: kept } : shortened;
 }

@@ -1,4 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import type { ValueCount } from '../../../shared/database/schema.ts';
 import { query, quoted, quoteName, unquoted } from './duckdb.ts';
 
 const TOP_VALUES = 20;
@@ -18,28 +19,25 @@ interface Texts {
 }
 
 /** The most frequent values of a text column; of equally frequent ones the first, and of many texts any but always the same. */
-export async function findTop(
-  connection: DuckDBConnection,
-  texts: Texts,
-): Promise<{ value: string; count: number }[]> {
+export async function findTop(connection: DuckDBConnection, texts: Texts): Promise<ValueCount[]> {
   const { from, column, cut, bytes } = texts;
   if (bytes > COUNTED_AS_TEXTS) return findTopByHash(connection, texts);
   const name = quoteName(column);
   // By position: a column of the table goes before an alias of the same name.
   const rows = await query(
     connection,
-    `SELECT ${quoted('value', cut)} AS value, n FROM (
+    `SELECT ${quoted('value', cut)} AS value, length(value) > ${cut} AS is_cut, n FROM (
        SELECT ${name} AS value, count(*) AS n FROM ${from} WHERE ${name} IS NOT NULL
        GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${TOP_VALUES})`,
   );
-  return rows.map(row => ({ value: unquoted(row.value), count: Number(row.n) }));
+  return rows.map(row => toCount(row, Number(row.n)));
 }
 
 /** Among 100 million different values two share a hash in one of 3,000 tables. */
 async function findTopByHash(
   connection: DuckDBConnection,
   { from, column, cut }: Texts,
-): Promise<{ value: string; count: number }[]> {
+): Promise<ValueCount[]> {
   const name = quoteName(column);
   const counted = await query(
     connection,
@@ -50,10 +48,17 @@ async function findTopByHash(
   const counts = new Map(counted.map(({ h, n }) => [String(h), Number(n)]));
   const rows = await query(
     connection,
-    `SELECT hash(${name}) AS h, ${quoted(`min(left(${name}, ${cut}))`, cut)} AS value FROM ${from}
+    `SELECT hash(${name}) AS h, ${quoted(`min(left(${name}, ${cut}))`, cut)} AS value,
+       max(length(${name})) > ${cut} AS is_cut FROM ${from}
      WHERE hash(${name}) IN (${[...counts.keys()].join(', ')}) GROUP BY 1 ORDER BY 2`,
   );
   return rows
-    .map(({ h, value }) => ({ value: unquoted(value), count: counts.get(String(h)) ?? 0 }))
+    .map(row => toCount(row, counts.get(String(row.h)) ?? 0))
     .sort((a, b) => b.count - a.count);
 }
+
+const toCount = (row: Record<string, unknown>, count: number): ValueCount => ({
+  value: unquoted(row.value),
+  count,
+  ...(row.is_cut === true && { cut: true }),
+});
