@@ -33,7 +33,7 @@ describeUnless(missingPrograms('sshd', 'ffmpeg', 'chromium'), 'a page of another
     await once(app, 'listening');
     const origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
     [stack, sshd, browser] = await Promise.all([
-      startStack({ env: { ALLOWED_ORIGINS: origin } }),
+      startStack({ workers: 1, env: { ALLOWED_ORIGINS: origin } }),
       startTestSshd(),
       chromium.launch({ executablePath: findProgram('chromium'), args: ['--no-sandbox'] }),
     ]);

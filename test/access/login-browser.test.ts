@@ -24,7 +24,7 @@ describeUnless(missingPrograms('chromium'), 'a browser that is logged in', () =>
       res.setHeader('Content-Type', 'text/html').end('<!doctype html><title>other</title>');
     }).listen(0, '127.0.0.1');
     [stack, browser] = await Promise.all([
-      startStack(),
+      startStack({ workers: 1 }),
       chromium.launch({ executablePath: findProgram('chromium'), args: ['--no-sandbox'] }),
       once(foreign, 'listening'),
     ]);

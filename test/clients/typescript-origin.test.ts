@@ -33,7 +33,7 @@ describeUnless(
       await once(app.listen(0, '127.0.0.1'), 'listening');
       origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
       [stack, sshd] = await Promise.all([
-        startStack({ env: { ALLOWED_ORIGINS: origin } }),
+        startStack({ workers: 1, env: { ALLOWED_ORIGINS: origin } }),
         startTestSshd(),
       ]);
     });

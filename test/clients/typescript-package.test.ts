@@ -33,10 +33,10 @@ const installed = join(folder.path, 'node_modules/@windlass/client');
 afterAll(() => folder.remove());
 
 const readPackage = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as Package;
-/** What the compiler says of a file in the folder, with these options. */
-async function checkTypes(file: string, options: string[]): Promise<string> {
+/** What the compiler says of files in the folder, with these options. */
+async function checkTypes(files: string[], options: string[]): Promise<string> {
   const strict = ['--noEmit', '--strict', '--target', 'es2022', '--skipLibCheck', 'false'];
-  const args = [TSC, '--ignoreConfig', file, ...strict, ...options];
+  const args = [TSC, '--ignoreConfig', ...files, ...strict, ...options];
   return run(process.execPath, args, { cwd: folder.path }).then(
     ({ stdout }) => stdout,
     ({ stdout }: { stdout: string }) => stdout,
@@ -135,8 +135,9 @@ export const send = async (path: string) =>
   const page = ['--lib', 'es2022,dom,dom.iterable', '--types', ''];
   const bundler = ['--module', 'esnext', '--moduleResolution', 'bundler'];
   const node = ['--lib', 'es2022', '--types', 'node', '--module', 'nodenext'];
-  expect(await checkTypes('use.ts', [...page, ...bundler])).toBe('');
-  const said = (await checkTypes('wrong.ts', [...page, ...bundler])).match(/^wrong\.ts.*/gm) ?? [];
+  const problems = await checkTypes(['use.ts', 'wrong.ts'], [...page, ...bundler]);
+  const said = problems.match(/^wrong\.ts.*/gm) ?? [];
+  expect(problems.match(/^\S.*/gm)).toEqual(said);
   for (const [n, wanted] of [
     /'cwdd' does not exist/,
     /No overload matches/,
@@ -146,7 +147,7 @@ export const send = async (path: string) =>
   ].entries())
     expect(said[n]).toMatch(wanted);
   expect(said).toHaveLength(5);
-  expect(await checkTypes('program.ts', [...node, '--skipLibCheck'])).toBe('');
+  expect(await checkTypes(['program.ts'], [...node, '--skipLibCheck'])).toBe('');
 });
 
 test("the guide's script compiles, and what it reads of a result has a type", async () => {
@@ -163,7 +164,7 @@ console.log(status, aids, wrong);
 `,
   );
   const options = ['--lib', 'es2022,dom,dom.iterable', '--types', '', '--module', 'esnext'];
-  const said = await checkTypes('guided.ts', [...options, '--moduleResolution', 'bundler']);
+  const said = await checkTypes(['guided.ts'], [...options, '--moduleResolution', 'bundler']);
   expect(said.match(/^guided\.ts.*/gm)).toEqual([
     expect.stringMatching(/'number \| undefined' is not .*'string \| undefined'/),
   ]);
@@ -204,7 +205,7 @@ export async function use(file: Blob, resume: string | undefined): Promise<void>
   );
   const options = ['--lib', 'es2022,dom,dom.iterable', '--types', '', '--module', 'esnext'];
   const exact = ['--moduleResolution', 'bundler', '--exactOptionalPropertyTypes'];
-  expect(await checkTypes('passed.ts', [...options, ...exact])).toBe('');
+  expect(await checkTypes(['passed.ts'], [...options, ...exact])).toBe('');
 });
 
 test('what the service takes an Idempotency-Key for is repeated under one, and nothing else', async () => {
