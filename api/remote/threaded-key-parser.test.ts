@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import ssh2, { type ParsedKey } from 'ssh2';
@@ -32,6 +33,12 @@ function withRounds(key: string, rounds: number): string {
 
 const parse = (key: string, passphrase?: string) =>
   ssh2.utils.parseKey(key, passphrase) as ParsedKey;
+
+/** As `openssl genpkey` writes it. */
+function pkcs8Of({ privateKey }: { privateKey: KeyObject }, passphrase?: string): string {
+  const cipher = passphrase === undefined ? {} : { cipher: 'aes-256-cbc', passphrase };
+  return privateKey.export({ type: 'pkcs8', format: 'pem', ...cipher }).toString();
+}
 
 describeUnless(missingPrograms('ssh'), 'private keys', () => {
   test('decrypts an encrypted key of each type', {
@@ -86,6 +93,84 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
     expect(await parseFor('other')).toEqual(problem);
     await Promise.all(held);
     expect(await parseFor('u')).toEqual(problem);
+  });
+
+  test('takes keys in PKCS #8, as openssl writes them', async () => {
+    const keys = new ThreadedKeyParser();
+    const pairs = [
+      generateKeyPairSync('rsa', { modulusLength: 2_048 }),
+      generateKeyPairSync('ec', { namedCurve: 'prime256v1' }),
+      generateKeyPairSync('ec', { namedCurve: 'secp384r1' }),
+      generateKeyPairSync('ec', { namedCurve: 'secp521r1' }),
+      generateKeyPairSync('ed25519'),
+    ];
+    for (const pair of pairs) {
+      const [plain, encrypted] = [pkcs8Of(pair), pkcs8Of(pair, 'secret')];
+      expect([plain, encrypted]).toEqual([
+        expect.stringMatching(/^-----BEGIN PRIVATE KEY-----/),
+        expect.stringMatching(/^-----BEGIN ENCRYPTED PRIVATE KEY-----/),
+      ]);
+      for (const [text, passphrase] of [
+        [plain, undefined],
+        [plain, 'needless'],
+        [plain.replaceAll('\n', '\r\n'), undefined],
+        [encrypted, 'secret'],
+      ] as [string, string?][]) {
+        const opened = await keys.parse('u', text, passphrase);
+        if (!('key' in opened)) throw new Error(opened.problem);
+        // OpenSSH reads them, and finds the same public key.
+        const path = join(directory.path, `key${++made}`);
+        writeFileSync(path, opened.key, { mode: 0o600 });
+        const line = execFileSync('ssh-keygen', ['-y', '-f', path], { encoding: 'utf8' });
+        expect(parse(opened.key).getPublicSSH().toString('base64')).toBe(line.split(/\s/)[1]);
+        const jwk = createPublicKey(parse(opened.key).getPublicPEM()).export({ format: 'jwk' });
+        expect(jwk).toEqual(pair.publicKey.export({ format: 'jwk' }));
+        const signature = parse(opened.key).sign('x') as Buffer;
+        expect(parse(line).verify('x', signature)).toBe(true);
+      }
+      for (const passphrase of ['wrong', '', undefined])
+        expect(await keys.parse('u', encrypted, passphrase)).toEqual({
+          problem: 'cannot be opened with this passphrase',
+        });
+    }
+  });
+
+  test('names what of PKCS #8 it does not take', async () => {
+    const keys = new ThreadedKeyParser();
+    const type = { problem: expect.stringMatching(/^must be an RSA, Ed25519 or ECDSA key/) };
+    for (const pair of [
+      generateKeyPairSync('x25519'),
+      generateKeyPairSync('ec', { namedCurve: 'secp256k1' }),
+    ])
+      expect(await keys.parse('u', pkcs8Of(pair), undefined)).toEqual(type);
+    const [head, , foot] = pkcs8Of(generateKeyPairSync('ed25519')).split('\n');
+    for (const body of ['', 'AAAA', 'MIGbMFcG', 'MIAwgDCA'])
+      for (const encrypted of ['', 'ENCRYPTED '])
+        expect(
+          await keys.parse(
+            'u',
+            [head, body, foot].join('\n').replaceAll('PRIVATE', `${encrypted}PRIVATE`),
+            'secret',
+          ),
+        ).toEqual({ problem: 'must be a private key in OpenSSH or PEM form' });
+  });
+
+  test('refuses a PKCS #8 key of too many rounds at once', async () => {
+    const keys = new ThreadedKeyParser();
+    const text = pkcs8Of(generateKeyPairSync('ed25519'), 'secret');
+    const [head, ...lines] = text.trim().split('\n');
+    const foot = lines.pop();
+    // 2^31 - 1 rounds for 2,048, which take two bytes more, and so do the sequences around them.
+    const hex = Buffer.from(lines.join(''), 'base64')
+      .toString('hex')
+      .replace('02020800', '02047fffffff')
+      .replace('30819b3057', '30819d3059')
+      .replace('304a3029', '304c302b')
+      .replace('301c', '301e');
+    const many = [head, Buffer.from(hex, 'hex').toString('base64'), foot].join('\n');
+    expect(await keys.parse('u', many, 'secret')).toEqual({
+      problem: expect.stringMatching(/^takes too long to open; openssl pkcs8/),
+    });
   });
 
   test('refuses what is no private key', async () => {

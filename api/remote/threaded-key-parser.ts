@@ -4,6 +4,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { packageRoot } from '../../shared/process/package-root.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
+import { isPkcs8 } from './pkcs8.ts';
 import { type ParsedKey, parsePrivateKey } from './private-key.ts';
 
 /** Compiled: Node 20 cannot run TypeScript. */
@@ -35,7 +36,8 @@ export class ThreadedKeyParser {
     privateKey: string,
     passphrase: string | undefined,
   ): Promise<ParsedKey> {
-    if (!passphrase && privateKey.length <= INLINE_LENGTH) return parsePrivateKey(privateKey);
+    if (!passphrase && privateKey.length <= INLINE_LENGTH && !isPkcs8(privateKey))
+      return parsePrivateKey(privateKey);
     if (this.#perUser.count(user) >= MAX_PER_USER) throw tooManyKeys();
     return this.#perUser.run(user, () =>
       this.#inAll.run(() => this.#parseInThread(privateKey, passphrase)),
