@@ -59,6 +59,14 @@ describeStack(skip, 'commands that are ended without an agent', form => {
     return id;
   }
 
+  test('one that dies of a signal has its number, or 255 where sshd does not name it', async () => {
+    const kill = async (name: string) => {
+      const body = { sid, command: `kill -${name} $$` };
+      return (await client.post<{ returncode: number }>('/api/remotes/launch', body)).returncode;
+    };
+    expect([await kill('SEGV'), await kill('BUS')]).toEqual([139, 255]);
+  });
+
   test('cancel ends its group on the host within 5 s', async () => {
     const mark = makeMark();
     const id = await launchStubborn(sid, mark);

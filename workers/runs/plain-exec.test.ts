@@ -95,6 +95,20 @@ test('a worker that stops waits for the command, whose exit status counts', asyn
   expect(channel.signals).toEqual([]);
 });
 
+test('a signal counts by its number, and one that the host does not name as ssh counts it', async () => {
+  // As ssh2 tells what sshd sends.
+  for (const [signal, status] of [
+    ['SIGSEGV', 139],
+    ['SIGBUS', 135],
+    ['SIGSIG@openssh.com', 255],
+  ] as const) {
+    const { channel, running, outcome } = begin();
+    await running;
+    channel.end(null, signal);
+    expect([signal, await outcome]).toEqual([signal, status]);
+  }
+});
+
 test('a cancel ends the command, also while the worker stops', async () => {
   const { stop, signals, channel, running, outcome } = begin();
   await running;

@@ -19,7 +19,8 @@ type Sink = Pick<CommandSink, 'take' | 'limit' | 'begun'>;
 
 /**
  * Runs a command over its own channel, without an agent, at most once: after a lost worker or link its end is unknown,
- * and it is not repeated. Returns the exit status, 128 + n for a signal. Throws `outcome_unknown`.
+ * and it is not repeated. Returns the exit status, 128 + n for a signal, or 255 where the host
+ * does not tell which. Throws `outcome_unknown`.
  */
 export async function runPlainExec(context: JobContext<'command'>, sink: Sink): Promise<number> {
   const { job, payload, update } = context;
@@ -82,7 +83,11 @@ async function readToEnd(
   if (!isCancelled(signal.reason)) signal.throwIfAborted();
   limit.throwIfAborted();
   if (signal.aborted) throw (await stopped) ? signal.reason : mayRunOn();
-  if (closed?.signal) return 128 + signalNumber(closed.signal);
+  if (closed?.signal) {
+    const number = signalNumber(closed.signal);
+    // sshd names no signal that RFC 4254 does not list; ssh then exits with 255.
+    return number === 0 ? 255 : 128 + number;
+  }
   if (!closed || closed.code === null) throw outcomeLost();
   return closed.code;
 }
