@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { hostText } from '../../shared/jobs/payloads/host-text.ts';
 import type { Credential } from '../../shared/secrets/secrets.ts';
 import { isValidAt, parseCertificate } from '../../shared/ssh/certificates.ts';
 import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
@@ -14,11 +15,11 @@ export const loginName = z
 
 /** How a user logs in to a host: by a password or a key, or by nothing but what the host asks for. */
 const credentialFields = {
-  password: z.string().max(4_096).optional(),
+  password: hostText({ max: 4_096 }).optional(),
   privateKey: z.string().max(65_536).optional(),
   /** The line of an OpenSSH certificate of the private key. */
   certificate: z.string().max(65_536).optional(),
-  passphrase: z.string().max(4_096).optional(),
+  passphrase: hostText({ max: 4_096 }).optional(),
 };
 
 /** A credential for the jump host of a host, and so on for the one before it. */

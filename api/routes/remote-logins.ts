@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm';
 import { z } from 'zod';
 import { sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
+import { hostText } from '../../shared/jobs/payloads/host-text.ts';
 import { seal } from '../../shared/secrets/secrets.ts';
 import { destinationDigest, hostChanged } from '../../shared/ssh/destination.ts';
 import { hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
@@ -25,7 +26,7 @@ import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 const answers = z
   .strictObject({
     challenge: z.string().max(100),
-    answers: z.array(z.string().max(4_096)).max(MAX_PROMPTS),
+    answers: z.array(hostText({ max: 4_096 })).max(MAX_PROMPTS),
     name: jobName,
   })
   .meta({ id: 'LoginAnswers' });

@@ -101,6 +101,29 @@ describeStack(missingRoot() ?? missingPrograms('sshd', 'ssh'), 'logins', form =>
     });
   });
 
+  test('text that no host would take is an error of its field, and nothing is sent', async () => {
+    await withHost([], async ({ name, account: { username }, sshd }) => {
+      const given = { hostname: name, username };
+      const { privateKey } = sshd;
+      const opened = await open({ ...given, privateKey });
+      const { sid } = (await opened.json()) as Opened;
+      for (const bad of ['x\0y', 'x\ud800y'])
+        for (const [path, field, body] of [
+          ['', 'password', { ...given, password: bad }],
+          ['', 'passphrase', { ...given, privateKey, passphrase: bad }],
+          ['', 'jump.password', { ...given, privateKey, jump: { username, password: bad } }],
+          [`/${sid}/login`, 'password', { password: bad }],
+          [`/${sid}/answers`, 'answers.1', { challenge: 'c', answers: ['x', bad] }],
+        ] as const) {
+          const init = { method: 'POST', body: JSON.stringify(body) };
+          const answer = await client.fetch(`/api/remotes${path}`, init);
+          const problem = await expectProblem(answer, 400, 'invalid_input');
+          expect(problem).toMatchObject({ fields: [{ field }] });
+          expect(problem.detail).toMatch(/must (not hold a NUL character|be well-formed Unicode)/);
+        }
+    });
+  });
+
   test('what the host shows at the login is in the answer', async () => {
     const banner = join(directory.path, 'banner');
     writeFileSync(banner, 'Maintenance on Monday.\n\u001b[31mBe quick.\n');
