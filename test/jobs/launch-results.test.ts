@@ -45,6 +45,16 @@ describeStack(missingMemory() ?? missingPrograms('sshd'), 'what launches answer 
     });
   });
 
+  test('a character that the limit splits is left out', async () => {
+    const fill = `head -c ${10 * MIB - 1} /dev/zero | tr '\\0' x`;
+    const printed = await launch(`{ ${fill}; printf ü; } | tee /dev/stderr`);
+    expect(printed.truncated).toBe(true);
+    for (const text of [printed.output, printed.errors])
+      expect([text.length, text.at(-1)]).toEqual([10 * MIB - 1, 'x']);
+    const bytes = await launch(`${fill}; printf '\\377x'`);
+    expect([bytes.output.length, bytes.output.at(-1)]).toEqual([10 * MIB, '\ufffd']);
+  });
+
   test('what is six times as long in JSON is not held so', async () => {
     const watch = watchMemory(stack);
     const zeros = `head -c ${10 * MIB} /dev/zero`;

@@ -28,15 +28,18 @@ export async function sendCommandResult(
 ): Promise<void> {
   const held = Math.min(job.stdoutBytes, ANSWERED) + Math.min(job.stderrBytes, ANSWERED);
   await api.requestMemory.reserveIfLarge(res, held);
-  const [text, ...outputs] = await Promise.all([
+  const [text, output, errors] = await Promise.all([
     command ?? readCommand(api, job),
     readPieces(api, job, 'stdout'),
     readPieces(api, job, 'stderr'),
   ]);
   const { returncode } = job.result as Result<'command'>;
-  const isTruncated = Math.max(job.stdoutBytes, job.stderrBytes) > ANSWERED;
-  const rest = { returncode, job: job.id, ...(isTruncated ? { truncated: true } : {}) };
-  const json = encodeResult(text, outputs, rest);
+  const rest = {
+    returncode,
+    job: job.id,
+    ...(output.isCut || errors.isCut ? { truncated: true } : {}),
+  };
+  const json = encodeResult(text, { output, errors }, rest);
   res.type('json');
   if (held <= SMALL_BYTES) return void res.send([...json].join(''));
   for (const text of json) if (!res.write(text) && !(await waitForDrain(res))) return;
@@ -50,24 +53,31 @@ async function readCommand({ database }: ApiContext, { id }: JobSummary): Promis
   return row.command;
 }
 
+interface Text {
+  pieces: Buffer[];
+  /** Whether more follows, so that the last character may be cut. */
+  isCut: boolean;
+}
+
 /** A stream's bytes, up to the limit. */
 async function readPieces(
   { database, objects }: ApiContext,
   job: JobSummary,
   stream: OutputStream,
-): Promise<Buffer[]> {
+): Promise<Text> {
   const total = stream === 'stdout' ? job.stdoutBytes : job.stderrBytes;
   const pieces: Buffer[] = [];
   const span = { stream, from: 0, until: Math.min(total, ANSWERED) };
+  const text = { pieces, isCut: total > ANSWERED };
   let left = span.until;
-  if (left === 0) return pieces;
+  if (left === 0) return text;
   for await (const piece of readOutputStream({ db: database.db, objects }, job.id, span)) {
     pieces.push(piece.subarray(0, left));
     left -= piece.length;
     if (left <= 0) break;
   }
   if (left > 0) throw removedJustNow();
-  return pieces;
+  return text;
 }
 
 const removedJustNow = () =>
@@ -76,10 +86,10 @@ const removedJustNow = () =>
     'The command has run; its output cannot be had any more.',
   );
 
-/** Invalid UTF-8 is replaced by U+FFFD. */
+/** Invalid UTF-8 is replaced by U+FFFD; a character that the limit cuts is left out. */
 function* encodeResult(
   command: string,
-  [output, errors]: [Buffer[], Buffer[]],
+  { output, errors }: { output: Text; errors: Text },
   rest: object,
 ): Generator<string> {
   yield `{"command":${JSON.stringify(command)},"output":"`;
@@ -89,12 +99,12 @@ function* encodeResult(
   yield `",${JSON.stringify(rest).slice(1)}`;
 }
 
-function* encodeText(pieces: Buffer[]): Generator<string> {
+function* encodeText({ pieces, isCut }: Text): Generator<string> {
   const decoder = new StringDecoder('utf8');
   for (const piece of pieces)
     for (let at = 0; at < piece.length; at += SLICE)
       yield escapeText(decoder.write(piece.subarray(at, at + SLICE)));
-  yield escapeText(decoder.end());
+  if (!isCut) yield escapeText(decoder.end());
 }
 
 const escapeText = (text: string) => JSON.stringify(text).slice(1, -1);
