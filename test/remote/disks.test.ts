@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -199,6 +200,38 @@ describeStack(skip, 'what is written on a host', form => {
       const { sid } = (await opened.json()) as { sid: string };
       expect((await launch(sid, 'echo works')).output).toBe('works\n');
       expect(findFilesOf(account)).toEqual(before);
+    }));
+
+  test('a home that becomes read-only, or whose .windlass becomes a file, is no full disk', () =>
+    withAccount(async ({ account, sshd, hostname }) => {
+      const { home, uid } = account;
+      const options = `uid=${uid},gid=${uid},mode=755`;
+      execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', home]);
+      try {
+        const sid = await openSession(client, sshd, { hostname });
+        const refused = async (words: string) => {
+          const body = JSON.stringify({ sid, command: 'echo ran' });
+          const answer = await client.fetch('/api/remotes/launch', { method: 'POST', body });
+          const problem = await expectProblem(answer, 400, 'agent_problem');
+          expect(problem.detail).toContain(words);
+          expect(problem.hint).toContain('"agent": false');
+        };
+        expect((await launch(sid, 'echo works')).output).toBe('works\n');
+        execFileSync('mount', ['-o', 'remount,ro', home]);
+        await refused('Read-only file system');
+        execFileSync('mount', ['-o', 'remount,rw', home]);
+        expect((await launch(sid, 'echo again')).output).toBe('again\n');
+        const folder = join(home, '.windlass');
+        renameSync(folder, `${folder}.away`);
+        writeFileSync(folder, '');
+        await refused('Not a directory');
+        rmSync(folder);
+        renameSync(`${folder}.away`, folder);
+        expect((await launch(sid, 'echo at last')).output).toBe('at last\n');
+      } finally {
+        await sshd.stop();
+        execFileSync('umount', ['--lazy', home]);
+      }
     }));
 
   test('nothing of ours is left anywhere but the agent, whatever was done and however it ended', () =>

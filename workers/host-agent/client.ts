@@ -271,7 +271,7 @@ export class AgentClient {
     if (!follow) return;
     if (verb === 'failed') {
       this.#follows.delete(Number(name));
-      follow.queue.fail(toStartError(rest[0]));
+      follow.queue.fail(toStartError(rest));
       return;
     }
     const event = toEvent(verb, rest);

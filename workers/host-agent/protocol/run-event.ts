@@ -82,7 +82,8 @@ function toUnsureEnd([code = '', stdoutBytes, stderrBytes]: string[]): RunEvent 
   return { type: 'lost', unsure };
 }
 
-export function toStartError(reason: string | undefined): WindlassError {
+/** The reason is a word, after which come the host's. */
+export function toStartError([reason, ...words]: string[]): WindlassError {
   if (reason === 'full')
     return new WindlassError('remote_disk_full', {
       detail: 'there is no space to start the command.',
@@ -91,6 +92,11 @@ export function toStartError(reason: string | undefined): WindlassError {
     return new WindlassError('remote_disk_full', {
       detail: 'the command, with its input, is larger than the files that the account may write.',
       hint: 'Raise `ulimit -f` of the account, or write the input to a file of several pieces.',
+    });
+  if (reason === 'unwritable')
+    return new WindlassError('agent_problem', {
+      detail: `the agent cannot write to .windlass in the account's home: ${words.join(' ')}`,
+      hint: 'Have that made writable, or open the session with "agent": false.',
     });
   return new WindlassError('agent_problem', {
     detail: `the command was not started (${reason}).`,

@@ -100,6 +100,15 @@ has_disk_space() {
   [ ${room:-0} -ge 65536 ]
 }
 
+# find_obstacle: sets why to what keeps a run's files from being made: `full`, or `unwritable` with the host's words.
+find_obstacle() {
+  why=$(LC_ALL=C mkdir "$base/runs/.probe-$name" 2>&1) && rmdir "$base/runs/.probe-$name"
+  case $why in
+  '' | *' space '* | *[Qq]uota*) why=full ;;
+  *) why="unwritable ${why##*: }" ;;
+  esac
+}
+
 # await_attempt TRIES: waits up to half a minute until attempt $last_used is ready. False if it has died, or has no
 # directory after TRIES checks 5 ms apart, as on a full disk.
 await_attempt() {
@@ -202,14 +211,14 @@ start_run() {
     prepare_attempt
     if ! await_attempt 6000; then
       discard_attempt $last_used || skipped="$skipped $last_used"
-      why=full
-      if has_disk_space; then why=unprepared; fi
+      find_obstacle
+      if [ "$why" = full ] && has_disk_space; then why=unprepared; fi
       answer "failed $1 $why"
       return
     fi
   fi
   if ! printf 'text=%s\nwhole=y\n' "$5" >"$dir/cmd"; then
-    why=full
+    find_obstacle
     # Quoted, and beside what reads the start-up files.
     if [ "$file_limit" -gt 0 ] && [ $((${#5} + 65536)) -gt "$file_limit" ]; then why=file_limit; fi
     last_used=$((last_used - 1)) # nothing was requested of the attempt, so the next run takes it
