@@ -101,12 +101,18 @@ test('the order of filters does not matter, that of sort columns does', () => {
   expect(view([], 'a,x')).not.toBe(view([], 'x,a'));
 });
 
-test('a view that an earlier release made of equal values is not read', () => {
+test('a view that an earlier release made of equal values, or in an order, is not read', () => {
   const filter = parseFilter('x:eq:eq:0', columns);
-  const earlier = createHash('sha256')
-    .update(JSON.stringify(['object', [], filter]))
-    .digest('hex');
-  expect(viewId('object', { sort: [], filter })).not.toBe(earlier);
+  const sort = parseSort('a', columns);
+  const groups = { by: ['a'], aggregates: [{ op: 'count' as const }] };
+  const earlier = (...parts: unknown[]) =>
+    createHash('sha256')
+      .update(JSON.stringify(['object', ...parts]))
+      .digest('hex');
+  expect(viewId('object', { sort: [], filter })).not.toBe(earlier([], filter));
+  expect(viewId('object', { sort, filter: [] })).not.toBe(earlier(sort, []));
+  expect(viewId('object', { sort, filter })).not.toBe(earlier(sort, filter, 2));
+  expect(viewId('object', { sort: [], filter: [], groups })).not.toBe(earlier([], [], [groups]));
 });
 
 test('values are checked by the type of the column', () => {

@@ -164,10 +164,15 @@ export function findColumn(
 
 /** Part of the id of a view that filters by an equal value: views that older releases made lack rows with -0 or NaN. */
 const EQUALITY = 2;
+/** Part of the id of a view with an order: views that older releases made have 0 for -0 in the columns that they sort by. */
+const ORDER = 3;
 
 /** The id of a view: a hash of its source and definition. */
 export function viewId(source: string, { sort, filter, groups }: ViewDefinition): string {
-  const version = filter.some(({ op }) => op === 'eq') ? [EQUALITY] : [];
+  const version = [
+    ...(filter.some(({ op }) => op === 'eq') ? [EQUALITY] : []),
+    ...(sort.length > 0 || groups ? [ORDER] : []),
+  ];
   return createHash('sha256')
     .update(JSON.stringify([source, sort, filter, ...(groups ? [groups] : []), ...version]))
     .digest('hex');

@@ -3,6 +3,7 @@ import { MAX_GROUPS, type TableGroups } from '../../../shared/jobs/payloads/tabl
 import { countRows, query, quoteName, readParquet, runLong } from './duckdb.ts';
 import { parquetStatement } from './parquet-statement.ts';
 import { type MadeTable, TableError } from './protocol.ts';
+import { orderOf } from './sort-rows.ts';
 
 /** Limit of groups by an estimate, which is a fifth off at most. */
 const SURELY_TOO_MANY = 3 * MAX_GROUPS;
@@ -37,9 +38,10 @@ export async function writeGroups(
   ];
   // By position: a name could be that of a column as well as of an aggregate.
   const positions = by.map((_, i) => i + 1);
-  const order = positions.map(position => `${position} ASC NULLS LAST`);
-  const select = `SELECT ${made.map((value, i) => `${value} AS "${i}"`).join(', ')} FROM ${from}
-    GROUP BY ${positions.join(', ')} ORDER BY ${order.join(', ')} LIMIT ${MAX_GROUPS + 1}`;
+  const order = by.map((column, i) => `${orderOf(`"${i}"`, typeOf(column))} ASC NULLS LAST`);
+  const sorted = order.length > 0 ? `ORDER BY ${order.join(', ')}` : '';
+  const select = `SELECT * FROM (SELECT ${made.map((value, i) => `${value} AS "${i}"`).join(', ')} FROM ${from}
+    GROUP BY ${positions.join(', ')}) ${sorted} LIMIT ${MAX_GROUPS + 1}`;
   await runLong(
     connection,
     parquetStatement(

@@ -221,8 +221,10 @@ class Sorter {
 
   #select({ input, where }: Rows, isSorted: boolean): string {
     const { source, row } = this.#number(input);
-    const order = this.#sorting.sort.map(
-      ({ column, descending }) => `${quoteName(column)} ${direction(descending)}`,
+    const { sort, types } = this.#sorting;
+    const order = sort.map(
+      ({ column, descending }) =>
+        `${orderOf(quoteName(column), types.get(column))} ${direction(descending)}`,
     );
     if (!isSorted) return `SELECT ${this.#undividedColumns} FROM ${source} WHERE ${where}`;
     return `SELECT ${this.#columns} FROM ${source} WHERE ${where} ORDER BY ${[...order, quoteName(row)].join(', ')}`;
@@ -241,6 +243,13 @@ class Sorter {
     return runLong(this.#connection, parquetStatement(table, size), onProgress);
   }
 }
+
+/**
+ * The expression that a column is sorted by. DuckDB returns a sorted column as its sort keys say it, which have no -0. Of a
+ * sum it returns the sum so, and the column as it is.
+ */
+export const orderOf = (name: string, type: string | undefined): string =>
+  type === 'DOUBLE' ? `${name} + 0` : name;
 
 /** Missing values come last in both directions. */
 const direction = (descending: boolean) => `${descending ? 'DESC' : 'ASC'} NULLS LAST`;
