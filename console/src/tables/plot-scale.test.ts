@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { drawSeries, nearestFilled, scaleOf } from './plot-scale.ts';
+import { drawSeries, nearestFilled, scaleOf, type Value } from './plot-scale.ts';
 
 const column = (type: 'integer' | 'number' | 'timestamp' | 'time' | 'date', more = {}) => ({
   name: 'a',
@@ -9,7 +9,7 @@ const column = (type: 'integer' | 'number' | 'timestamp' | 'time' | 'date', more
   nulls: 0,
   ...more,
 });
-const series = (min: (number | null)[], max: (number | null)[]) => ({
+const series = (min: Value[], max: Value[]) => ({
   x: 'x',
   y: 'y',
   buckets: {
@@ -23,11 +23,30 @@ const series = (min: (number | null)[], max: (number | null)[]) => ({
 
 describe('the scale of a column', () => {
   test('tells times apart, with and without a zone', () => {
-    const { toNumber } = scaleOf(column('timestamp'));
+    const { toNumber } = scaleOf(column('timestamp', { min: '2026-05-01T00:00:00' }));
     expect(toNumber('2026-05-01T00:00:01')).toBe(toNumber('2026-05-01T00:00:01Z'));
-    expect(toNumber('2026-05-01T00:00:01.250Z') - toNumber('2026-05-01T00:00:00Z')).toBe(1_250);
-    expect(scaleOf(column('time')).toNumber('00:00:02')).toBe(2_000);
-    expect(scaleOf(column('date')).toNumber('1970-01-02')).toBe(86_400_000);
+    expect(toNumber('2026-05-01T00:00:01.250Z')).toBe(1_250_000);
+    expect(toNumber('2026-05-01 02:00:00.5+02:00')).toBe(500_000);
+    expect(toNumber('Infinity')).toBeNaN();
+    expect(scaleOf(column('time', { min: '00:00:00' })).toNumber('00:00:02')).toBe(2_000_000);
+    expect(scaleOf(column('date', { min: '1970-01-01' })).toNumber('1970-01-02')).toBe(86_400e6);
+  });
+
+  test.each([
+    ['timestamp', '9998-05-01T00:00:00'],
+    ['timestamp', '0001-05-01T00:00:00'],
+    ['time', '23:59:59'],
+  ] as const)('tells a %s near %s to the microsecond', (type, second) => {
+    const scale = scaleOf(column(type, { min: second }));
+    const times = ['.000001', '.000002', '.000999', '.001'].map(rest => `${second}${rest}`);
+    expect(times.map(scale.toNumber)).toEqual([1, 2, 999, 1_000]);
+    const [low = '', middle = '', , high = ''] = times;
+    const { least, greatest, line } = drawSeries(
+      series([middle, low, middle], [middle, low, high]),
+      scale,
+    );
+    expect([least, greatest]).toEqual([low, high]);
+    expect(line).toBe('M0.5 0.99900L1.5 1.00000L2.5 0.99900L2.5 0.00000');
   });
 
   test('tells integers past 2^53 apart by their distances', () => {

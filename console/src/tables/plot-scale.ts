@@ -36,8 +36,11 @@ export const isPlottable = ({ type }: PlotColumn): boolean => type !== 'text' &&
 
 export function scaleOf({ type, exact, min }: PlotColumn): Scale {
   const asItIs = (value: Value | undefined) => String(value ?? '');
-  if (TIMES.includes(type)) return { toNumber: timeOf, format: asItIs, round: asItIs };
-  // Past 2^53 doubles tell the distances from the least value, not the values.
+  // Doubles tell the distances from the least value, not times of microseconds or integers past 2^53.
+  if (TIMES.includes(type)) {
+    const least = microsOf(min) ?? 0n;
+    return { toNumber: value => distance(microsOf(value), least), format: asItIs, round: asItIs };
+  }
   if (exact)
     return {
       toNumber: value => Number(BigInt(String(value ?? min)) - BigInt(String(min))),
@@ -49,13 +52,30 @@ export function scaleOf({ type, exact, min }: PlotColumn): Scale {
   return { toNumber: Number, format: by(numeric), round: by(rounded) };
 }
 
-/** Milliseconds since 1970, or since midnight for a time of day. A value without a zone counts as UTC. */
-function timeOf(value: Value | undefined): number {
-  const text = String(value ?? '').replace(' ', 'T');
-  if (/^\d\d:/.test(text)) return Date.parse(`1970-01-01T${text}Z`);
-  return Date.parse(
-    /T.*(?:Z|[+-]\d\d:?\d\d)$/.test(text) || !text.includes('T') ? text : `${text}Z`,
-  );
+const distance = (micros: bigint | undefined, least: bigint): number =>
+  micros === undefined ? Number.NaN : Number(micros - least);
+
+/**
+ * Microseconds since 1970, or since midnight for a time of day; none for what is no time. A value without a zone counts as
+ * UTC.
+ */
+function microsOf(value: Value | undefined): bigint | undefined {
+  const [text, fraction] = splitFraction(String(value ?? '').replace(' ', 'T'));
+  const millis = Date.parse(inUtc(text));
+  return Number.isNaN(millis)
+    ? undefined
+    : BigInt(millis) * 1_000n + BigInt(fraction.slice(0, 6).padEnd(6, '0'));
+}
+
+/** A time in whole seconds, and the digits of the rest, of which Date.parse() reads three. */
+function splitFraction(text: string): [string, string] {
+  const fraction = /\.(\d+)/.exec(text);
+  return fraction ? [text.replace(fraction[0], ''), fraction[1] ?? ''] : [text, ''];
+}
+
+function inUtc(text: string): string {
+  if (/^\d\d:/.test(text)) return `1970-01-01T${text}Z`;
+  return /T.*(?:Z|[+-]\d\d:?\d\d)$/.test(text) || !text.includes('T') ? text : `${text}Z`;
 }
 
 export interface Drawing {
