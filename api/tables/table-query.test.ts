@@ -31,6 +31,17 @@ test('names may contain commas, signs and colons', () => {
   expect(parseFilter('x:ne:a:b', columns)).toEqual([{ column: 'x', op: 'ne', value: 'a:b' }]);
 });
 
+test('a filter is of the longest name that an operator follows', () => {
+  expect(parseFilter('x:eq:2', columns)).toEqual([{ column: 'x', op: 'eq', value: '2' }]);
+  expect(parseFilter('x:eq:lt', columns)).toEqual([{ column: 'x', op: 'eq', value: 'lt' }]);
+  expect(parseFilter('x:eq:', columns)).toEqual([{ column: 'x', op: 'eq', value: '' }]);
+  expect(parseFilter('x:eq:null', columns)).toEqual([
+    { column: 'x:eq', op: 'null', value: 'true' },
+  ]);
+  expect(() => parseFilter('x:eq:lt', columns.slice(4))).toThrow('lt needs a value: lt:VALUE');
+  expect(() => parseFilter('x:eq:2', columns.slice(4))).toThrow('"2" after "x:eq" must be one of');
+});
+
 test('what a filter lacks is told', () => {
   const refusal = (text: string) => {
     try {

@@ -120,21 +120,21 @@ export function parseSort(given: Given, columns: ColumnStatistics[]): Sort[] {
   return sort;
 }
 
-/** `filter=column:op:value`, repeatable: rows must pass all. Of several columns that match, the longest name counts. */
+/**
+ * `filter=column:op:value`, repeatable: rows must pass all. Of several columns that match, the longest name counts that an
+ * operator follows.
+ */
 export function parseFilter(given: Given, columns: ColumnStatistics[]): TableFilter[] {
   const known = new Map(columns.map(column => [column.name, column]));
   const filters = listed(given).map(text => {
     const { column, rest } = splitFilter(text, known);
-    const colon = rest.indexOf(':');
-    const op = OPERATORS.find(word => word === rest.slice(0, colon < 0 ? undefined : colon));
+    const { op, value } = splitCondition(rest);
     if (!op)
       throw invalidQuery(
         'filter',
         `${quote(rest)} after ${quote(column.name)} must be one of ${OPERATORS.join(', ')}, a colon and a value`,
       );
-    const value = colon < 0 ? 'true' : rest.slice(colon + 1);
-    if (colon < 0 && op !== 'null')
-      throw invalidQuery('filter', `${op} needs a value: ${op}:VALUE`);
+    if (value === undefined) throw invalidQuery('filter', `${op} needs a value: ${op}:VALUE`);
     const problem = checkFilterValue(column.type, op, value);
     if (problem)
       throw invalidQuery('filter', `${quote(column.name)} ${op} ${quote(value)}: ${problem}`);
@@ -182,10 +182,16 @@ function splitFilter(
   text: string,
   known: Map<string, ColumnStatistics>,
 ): { column: ColumnStatistics; rest: string } {
+  let longest: { column: ColumnStatistics; rest: string } | undefined;
   for (let at = text.lastIndexOf(':'); at > 0; at = text.lastIndexOf(':', at - 1)) {
     const column = known.get(text.slice(0, at));
-    if (column) return { column, rest: text.slice(at + 1) };
+    if (!column) continue;
+    const split = { column, rest: text.slice(at + 1) };
+    if (splitCondition(split.rest).value !== undefined) return split;
+    longest ??= split;
   }
+  // What it lacks is told by the refusal.
+  if (longest) return longest;
   const words: string[] = text.split(':').slice(1);
   if (OPERATORS.some(op => words.includes(op)))
     throw unknownColumn('filter', text.split(':')[0] ?? '');
@@ -193,6 +199,17 @@ function splitFilter(
     'filter',
     `${quote(text)} holds no operator. A filter is column:operator:value, such as sky:eq:rain`,
   );
+}
+
+/** An operator and its value; `null` alone is `null:true`. */
+function splitCondition(text: string): {
+  op: TableFilter['op'] | undefined;
+  value: string | undefined;
+} {
+  const colon = text.indexOf(':');
+  const op = OPERATORS.find(word => word === text.slice(0, colon < 0 ? undefined : colon));
+  const alone = op === 'null' ? 'true' : undefined;
+  return { op, value: op && colon >= 0 ? text.slice(colon + 1) : alone };
 }
 
 const quote = (text: string) => JSON.stringify(text.slice(0, 100));

@@ -14,12 +14,15 @@ interface HeadProps {
   index: number;
   bounds: ColumnBounds;
   view: View;
+  /** Of all columns. */
+  names: ReadonlySet<string>;
   onSort: (sort: string[]) => void;
   onColumn: (name: string) => void;
 }
 
-export function Head({ column: { name, unit }, index, bounds, view, onSort, onColumn }: HeadProps) {
-  const direction = directionOf(view, name);
+export function Head({ column, index, bounds, view, names, onSort, onColumn }: HeadProps) {
+  const { name, unit } = column;
+  const direction = directionOf(view, { name, names });
   return (
     <div
       class="grid-cell"
@@ -32,7 +35,7 @@ export function Head({ column: { name, unit }, index, bounds, view, onSort, onCo
         type="button"
         class="grid-sort ellipsis"
         title={`Sort by ${name}; with Shift beside what it is sorted by`}
-        onClick={event => onSort(turnSort(view, name, event.shiftKey))}
+        onClick={event => onSort(turnSort(view, { name, names }, event.shiftKey))}
       >
         {name}
         {unit && <span class="muted"> {unit}</span>}

@@ -40,6 +40,7 @@ export function TableGrid(props: TableGridProps) {
   const box = useRef<HTMLDivElement>(null);
   const [, redraw] = useReducer((n: number) => n + 1, 0);
   const starts = useMemo(() => layColumns(columns), [columns]);
+  const names = useMemo(() => new Set(columns.map(({ name }) => name)), [columns]);
   const isPlain = view.sort.length === 0 && view.filter.length === 0;
   const viewKey = JSON.stringify([table, view]);
   const data = useMemo(
@@ -153,6 +154,7 @@ export function TableGrid(props: TableGridProps) {
                 index={seen.first + n}
                 bounds={{ left: `${startOf(n)}px`, width: `${widthOf(n)}px` }}
                 view={view}
+                names={names}
                 onSort={onSort}
                 onColumn={onColumn}
               />
