@@ -1,5 +1,6 @@
 import { quoteWord } from '../../clients/typescript/src/pieces/script-on-host.ts';
 import type { Session } from '../../clients/typescript/src/session.ts';
+import { oneLine } from '../../shared/jobs/labels.ts';
 import { sortNaturally } from '../../shared/sort-naturally.ts';
 import { CommandError } from '../command-error.ts';
 
@@ -7,6 +8,8 @@ import { CommandError } from '../command-error.ts';
 const NUMBER = /%0?\d{0,2}d/;
 /** The home of an account, which a shell puts in its place where it is not quoted. */
 const HOME = /^~[\w.-]*(?:\/|$)/;
+/** UTF-16 units of the name of a job. */
+const LONGEST_NAME = 200;
 
 /**
  * The frames of a video as the service takes them. It expands a pattern itself; several words are listed by the host's
@@ -55,7 +58,8 @@ async function resolveOnHost(session: Session, word: string): Promise<string> {
 async function listOnHost(session: Session, words: string[]): Promise<string[]> {
   const list = `cd || exit 1; printf '%s\\0' "$PWD"; ${words.map(listWord).join('; ')}; true`;
   // Whatever the account's shell is.
-  const { output, truncated } = await session.run(`sh -c ${quoteWord(list)}`).wait();
+  const command = `sh -c ${quoteWord(list)}`;
+  const { output, truncated } = await session.run(command, { name: nameOf(words) }).wait();
   if (truncated)
     throw new CommandError('These are too many frames.', {
       hint: 'Give a pattern such as %05d.png alone, or fewer frames.',
@@ -75,6 +79,12 @@ async function listOnHost(session: Session, words: string[]): Promise<string[]> 
     });
   });
 }
+
+/** The name of the job, so that lists of commands show no script that nobody typed. */
+const nameOf = (words: string[]) =>
+  oneLine(`find frames: ${words.join(' ')}`)
+    .slice(0, LONGEST_NAME)
+    .replace(/\p{Surrogate}/gu, '\ufffd');
 
 /** A script that prints the absolute paths of a word, each after a `+`, and `-` at last. */
 function listWord(word: string): string {

@@ -325,6 +325,9 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       expect(await print(['video', 'host', '-o', file, ...login(), frames])).toBe(
         `${file}: 12 frames\n`,
       );
+    const looks = await printJson(['jobs', '--kind', 'command', '--limit', '3']);
+    const homes = ['~/', '~/', '~'].map(home => `find frames: ${home}`);
+    expect(looks.map(({ name }) => name)).toEqual(homes);
     const none = await windlass(['video', 'host', '-o', file, ...login(), '/nowhere/*.png']);
     expect(none.stderr).toContain('nothing matches the pattern /nowhere/*.png.');
     const nowhere = ['video', 'host', '-o', join(line.home, 'no/study.mp4'), `${folder}/*.dat`];
@@ -368,6 +371,13 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await labels(path('frame*.dat'), path('frame 2.dat'))).toEqual(
       ends('frame 0.dat', ...numbered, 'frame [2].dat', 'frame 2.dat'),
     );
+    const [look] = await printJson(['jobs', '--kind', 'command', '--limit', '1']);
+    expect(look.name).toBe(`find frames: ${path('frame*.dat')} ${path('frame 2.dat')}`);
+    const long = `~/${below}/frame 2*.dat`;
+    const many = Array.from({ length: 20 }, () => `~/${below}/../*/frame 2*.d😀*`);
+    await windlass(['video', 'host', '-o', file, ...login(), long, ...many]);
+    const [cut] = await printJson(['jobs', '--kind', 'command', '--limit', '1']);
+    expect(cut.name.length).toBe(200);
     expect(readdirSync(sshd.home)).not.toContain('made');
   });
 
