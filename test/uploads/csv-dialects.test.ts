@@ -474,6 +474,32 @@ test('what precedes the table: sep=, lines to skip, comments, blank lines', asyn
   });
 });
 
+test('a line of spaces is a blank line where values are between other delimiters', async () => {
+  const expected = ['a integer 1 3', 'b number 2.5 4'];
+  for (const csv of [
+    'a,b\n \n1,2.5\n\t \n3,4\n  ',
+    'a;b\r\n1;2.5\r\n   \r\n3;4\r\n\t\r\n',
+    'a,b\n1,2.5\n3,4\n\t\n',
+  ])
+    expect(await look(csv)).toEqual(expected);
+  expect(await look('a;b\n  \n1,5;2,5\n \n', { decimal: ',' })).toEqual([
+    'a number 1.5',
+    'b number 2.5',
+  ]);
+  expect((await read('1,5;2,5\n  \n3,5;4,5\n')).dialect?.delimiter).toBe(';');
+  expect(await look('a,b\n  \ns,m\n1,2\n', { units: true })).toEqual([
+    'a integer s 1',
+    'b integer m 2',
+  ]);
+  // What is left out beside it is counted without it, and told by its line.
+  const { rows, skipped } = await read('a,b\n1,2\n \n3\n4,5\n', { tolerance: 1 });
+  expect([rows, skipped]).toMatchObject([2, { count: 1, problems: [{ row: 4 }] }]);
+  expect(await look('1 2\n  \n3 4\n')).toEqual(['column0 integer 1 3', 'column1 integer 2 4']);
+  // It is a value of a single column, and of one between tabs.
+  expect(await look('a\n  \nx\n')).toEqual(['a text "  " "x"']);
+  await expect(read('a\tb\n1\t2\n  \n')).rejects.toThrow('expected 2 values, found 1');
+});
+
 test('a column may be called like what every object has', async () => {
   const csv = 'race,constructor,__proto__\n1,Lotus,x\n';
   expect(await look(csv, { types: { race: 'number' } })).toEqual([

@@ -112,6 +112,8 @@ function isSpaced(head: Buffer, format: Format): boolean {
   );
 }
 
+const isBlank = (record: Buffer) => /^[ \t]*$/.test(record.toString('latin1'));
+
 /** The first records, without blank lines, comments, and one that is cut. */
 function recordsOf(head: Buffer, delimiter: string, { quote, comment }: Format): Buffer[] {
   const bytes = head.subarray(0, BYTES);
@@ -123,7 +125,8 @@ function recordsOf(head: Buffer, delimiter: string, { quote, comment }: Format):
     // A comment has no values, so that its quotes are none.
     const { end } = walkRecord(rest, quote, byte => byte === code && !isComment);
     const isCut = end === rest.length && head.length > BYTES;
-    if (end > 0 && !isComment && !isCut) records.push(rest.subarray(0, end));
+    const record = rest.subarray(0, end);
+    if (!isComment && !isCut && !isBlank(record)) records.push(record);
     at += end + 1;
   }
   return records;

@@ -20,7 +20,7 @@ export interface RecordSpan {
 export interface Scan {
   /** The number of well-formed records, including the first one. */
   records: number;
-  /** Whether DuckDB reads the file as it is: no comments, one kind of line break, no trailing delimiters. */
+  /** Whether DuckDB reads the file as it is: no comments, lines of spaces or trailing delimiters, one kind of line break. */
   isRegular: boolean;
   hasMixedLineBreaks: boolean;
   /** Whether a file of one column has blank lines, which are values or missing ones. */
@@ -39,6 +39,7 @@ export interface Scan {
 const LF = 10;
 const CR = 13;
 const SPACE = 32;
+const TAB = 9;
 /** Bytes of a value in quotes in which its end is looked for one by one. */
 const SHORT_BYTES = 32;
 
@@ -108,6 +109,8 @@ export class RecordScanner {
   #cr = -1;
   /** Whether the part of the record that is in earlier chunks has a line break. */
   #carriesLineBreak = false;
+  /** Whether that part has more than spaces and tabs. */
+  #carriesText = false;
   /** Whether the line ended right after a delimiter. */
   #endsEmpty = false;
 
@@ -243,7 +246,9 @@ export class RecordScanner {
         while (i < last && ordinary[chunk[i + 1] as number] === 1) i++;
       }
     }
-    this.#carriesLineBreak = hasLineBreak(chunk, this.#start - this.#base, chunk.length);
+    const from = this.#start - this.#base;
+    this.#carriesLineBreak = hasLineBreak(chunk, from, chunk.length);
+    this.#carriesText = (from < 0 && this.#carriesText) || hasText(chunk, from, chunk.length);
     this.#state = state;
     this.#field = field;
     this.#base += chunk.length;
@@ -266,7 +271,9 @@ export class RecordScanner {
   /** `end` is the offset of the line break. A blank line is a missing value in a table of one column, below its units, else ignored. */
   #endRecord(end: number, lineBreak: string): void {
     const isBeforeUnits = this.#records === 1 && this.#headRecords === 2;
-    const isRecord = end > this.#start || (this.#fields === 1 && !isBeforeUnits);
+    const isSpaces = end > this.#start && this.#field < this.#fields && this.#isSpaces(end);
+    if (isSpaces) this.#isRegular = false;
+    const isRecord = (end > this.#start && !isSpaces) || (this.#fields === 1 && !isBeforeUnits);
     const hasTrailingDelimiter = this.#field === this.#fields + 1 && this.#endsEmpty;
     if (isRecord) {
       if (end - this.#start > MAX_RECORD_BYTES) this.report(TOO_LONG, { isFatal: true });
@@ -296,6 +303,13 @@ export class RecordScanner {
     if (this.#lf < from) this.#lf = positionOf(LF, this.#chunk, from);
     if (this.#cr < from) this.#cr = positionOf(CR, this.#chunk, from);
     this.#hasLineBreaksInValues = this.#lf < to || this.#cr < to;
+  }
+
+  /** Whether a line of too few values has nothing but spaces and tabs, none of which delimits values. */
+  #isSpaces(end: number): boolean {
+    if (this.#field > 1 || this.#delimiter === SPACE || this.#delimiter === TAB) return false;
+    const from = this.#start - this.#base;
+    return !(from < 0 && this.#carriesText) && !hasText(this.#chunk, from, end - this.#base);
   }
 
   /** Whether the record spans several lines. In a malformed one an unclosed quote may have swallowed other records. */
@@ -329,6 +343,15 @@ function hasLineBreak(chunk: Buffer, from: number, to: number): boolean {
   for (let i = Math.max(0, from); i < to; i++) if (chunk[i] === LF || chunk[i] === CR) return true;
   return false;
 }
+
+/** Whether a part of a chunk has more than spaces, tabs and line breaks. */
+function hasText(chunk: Buffer, from: number, to: number): boolean {
+  for (let i = Math.max(0, from); i < to; i++) if (!isSpaceOrBreak(chunk[i] as number)) return true;
+  return false;
+}
+
+const isSpaceOrBreak = (byte: number) =>
+  byte === SPACE || byte === TAB || byte === LF || byte === CR;
 
 const TOO_LONG = `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`;
 const count = (n: number) => (n === 1 ? '1 value' : `${n.toLocaleString('en')} values`);

@@ -38,6 +38,9 @@ test('records are counted by RFC 4180', async () => {
     ['a,b\n1,2\r\n3,4\n', 3],
     ['a,b\n#,"\r\n1,2\n#', 2],
     ['a,b\n"\n#",2,\n', 2],
+    ['a,b\n \t \n1,2\n  ', 2],
+    ['a,b\r\n \r\n1,2\r\n\t\r\n', 2],
+    ['a\n  \n1\n', 3],
   ] as const)
     expect([content, await scan(content)]).toEqual([content, { records, problems: [] }]);
 });
@@ -51,6 +54,7 @@ test('problems are reported by line', async () => {
         [5, 'expected 2 values, found 3'],
       ],
     ],
+    ['a,b\n" "\n\u00a0\n', [2, 3].map(line => [line, 'expected 2 values, found 1'])],
     ['a,b\n1,"x"y\n', [[2, 'there is text after the end of a quoted value']]],
     ['a,b\n1, "x"\n', [[2, 'there is a space before a quote']]],
     ['a,b\n1,2\n"3,4\n', [[3, 'a quote is never closed']]],
@@ -70,4 +74,17 @@ test('characters and records may be split over chunks', async () => {
   const row = `${'€'.repeat(333)},"${'ü\n'.repeat(100)}"\n`;
   const content = `a,b\n${row.repeat(3_000)}`;
   expect(await scan(content)).toEqual({ records: 3_001, problems: [] });
+});
+
+test('a line of spaces may be split over chunks, and lines of text too', async () => {
+  const spaces = ' \t'.repeat(1 << 19);
+  const text = `a,b\r\n1,2\r\n${'-'.repeat((1 << 20) - 5)}\r\n`;
+  for (const [content, lines] of [
+    [`a,b\n${spaces}\n1,2\n`, []],
+    [`a,b\n${spaces.slice(0, -5)}\r\n1,2\n`, []],
+    [`a,b\n${spaces}x${spaces.slice(0, 800_000)}\n1,2\n`, [2]],
+    [`a,b\nx${spaces}${spaces.slice(0, 900_000)}\n1,2\n`, [2]],
+    [text, [3]],
+  ] as const)
+    expect((await scan(content)).problems.map(([line]) => line)).toEqual(lines);
 });
