@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../harness/clients/problem.ts';
@@ -114,6 +115,27 @@ describeStack(missingPrograms('sshd'), 'how a command is run', form => {
       expect((await run({ sid, command: 'echo in time', timeout: 600 })).output).toBe('in time\n');
     });
   }
+
+  test.each([{ startup: 'once' }, { startup: 'each' }, { agent: false }])(
+    'a signal that ends it is told by the exit status alone, with %o',
+    async manner => {
+      const sid = await openSession(client, sshd, manner);
+      const ways = { cwd: '/', env: { OWN: 'x' }, stdin: 'hidden\n' };
+      for (const signal of ['SEGV', 'KILL', 'TERM'] as const)
+        for (const [field, value] of Object.entries(ways)) {
+          const { errors, returncode } = await run({
+            sid,
+            command: `kill -${signal} $$`,
+            [field]: value,
+          });
+          expect([field, errors, returncode]).toEqual([
+            field,
+            '',
+            128 + constants.signals[`SIG${signal}`],
+          ]);
+        }
+    },
+  );
 
   test.each(['once', 'each'])('nor do they stay in files of the run, with "%s"', async startup => {
     const sid = await openSession(client, sshd, { startup });

@@ -31,22 +31,28 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
   if (startup === 'once') lines.push('case $SHELL in */bash) set -- --norc ;; esac');
   if (cwd !== undefined)
     lines.push(
-      `CDPATH= command cd -- ${quoteFolder(cwd)} 2>/dev/null || { command echo ${quoteWord(noDirectoryLine(id))} >&2; exit ${NO_DIRECTORY}; }`,
+      `CDPATH= command cd -- ${quoteFolder(cwd)} || { command echo ${quoteWord(noDirectoryLine(id))} >&3; exit ${NO_DIRECTORY}; }`,
     );
   const { before, words } = passVariables(env);
   const run = ['exec', ...words, '"$SHELL" "$@" -c', quoteWord(command)].join(' ');
   lines.push(
     ...before,
     stdin === undefined
-      ? `${run} </dev/null`
-      : // A command that does not read all of it is no error.
-        `command printf '%s' ${quoteWord(stdin)} 2>/dev/null | ${run}`,
+      ? `${run} </dev/null 2>&3 3>&-`
+      : // The shell that waits must survive what the command sends to its process group.
+        `trap : HUP INT TERM\ncommand printf '%s' ${quoteWord(stdin)} | ${run} 2>&3 3>&-`,
   );
   return lines.join('\n');
 }
 
+/**
+ * The shell reads all of the script before it runs it, and says nothing: it would name a command that a signal ends, with
+ * its input. The command's stderr is 3 meanwhile.
+ */
+export const silently = (script: string) => `exec 3>&2 2>/dev/null\n{\n${script}\n}\n`;
+
 /** Where sshd starts a command; OLDPWD is not in the login's environment. */
-const AT_HOME = 'CDPATH= command cd 2>/dev/null || command cd /\nunset OLDPWD\n';
+const AT_HOME = 'CDPATH= command cd || command cd /\nunset OLDPWD\n';
 
 /** What an agent is asked to run. `shell` is the account's. */
 export function toRunScript(
@@ -63,7 +69,7 @@ export function toRunScript(
 }
 
 /** The script empties its own file first: the shell has read all of it by then. */
-const leaveNoFile = (script: string) => `{\ncommand true 2>/dev/null >|"$0"\n${script}\n}\n`;
+const leaveNoFile = (script: string) => silently(`command true >|"$0"\n${script}`);
 
 /** The previous release's workers compare what a run said with the same words. */
 const noDirectoryLine = (id: string) => `windlass: ${id}: cannot enter the folder`;

@@ -12,7 +12,7 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { SshChannel } from '../ssh/ssh-channel.ts';
 import { mayHaveBeenSent } from '../ssh/ssh-errors.ts';
 import type { CommandSink } from './command-sink.ts';
-import { isPlain, launchScript } from './launch-script.ts';
+import { isPlain, launchScript, silently } from './launch-script.ts';
 import { signalNumber } from './signal-number.ts';
 
 type Sink = Pick<CommandSink, 'take' | 'limit' | 'begun'>;
@@ -48,8 +48,7 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
         throw error;
       });
     sink.begun?.(new Date());
-    // The shell reads the script to its end before it runs anything of it.
-    const script = () => `{\n${launchScript(launch, job.id, 'each')}\n}\n`;
+    const script = () => silently(launchScript(launch, job.id, 'each'));
     channel.stdin.end(isPlain(launch) ? undefined : script());
     const over = new AbortController();
     return readToEnd(context, sink, { channel, over: over.signal }).finally(() => {
