@@ -18,7 +18,7 @@ describe.each(READERS.filter(([program = '']) => findProgram(program)))('%s %s',
   const file = join(directory.path, 'script');
 
   function run(command: string, more: object = {}, env: Record<string, string> = {}) {
-    writeFileSync(file, silently(launchScript({ command, ...more }, 'id', 'once')));
+    writeFileSync(file, silently(launchScript({ command, ...more }, 'id')));
     const { stdout, stderr, status, signal } = spawnSync('setsid', [program, ...options, file], {
       env: { PATH: process.env.PATH, HOME: directory.path, SHELL, ...env },
       encoding: 'utf8',

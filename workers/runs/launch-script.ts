@@ -1,5 +1,4 @@
 import type { Payload } from '../../shared/jobs/catalog.ts';
-import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { passVariables } from '../host-agent/pass-variables.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { type CommandDefaults, withSessionEnv } from '../ssh/command-defaults.ts';
@@ -20,15 +19,12 @@ export const isPlain = ({ cwd, env, stdin }: Launch) =>
   cwd === undefined && stdin === undefined && Object.keys(env ?? {}).length === 0;
 
 /**
- * A script for sh that runs the command by the account's shell, in its directory, with its variables and input.
- * `startup` `once`: the start-up files were read before. Input and variables never become arguments, which every
- * account can read.
+ * A script for sh that runs the command by the account's shell, in its directory, with its variables and input. Its
+ * arguments are options of that shell. Input and variables never become arguments, which every account can read.
  */
-export function launchScript(launch: Launch, id: string, startup: Startup): string {
+export function launchScript(launch: Launch, id: string): string {
   const { command, cwd, env = {}, stdin } = launch;
   const lines: string[] = [];
-  // Under SSH, Debian's bash reads .bashrc for each `-c`.
-  if (startup === 'once') lines.push('case $SHELL in */bash) set -- --norc ;; esac');
   if (cwd !== undefined)
     lines.push(
       `CDPATH= command cd -- ${quoteFolder(cwd)} || { command echo ${quoteWord(noDirectoryLine(id))} >&3; exit ${NO_DIRECTORY}; }`,
@@ -62,9 +58,9 @@ export function toRunScript(
 ): RunScript {
   const launch = withSessionEnv(given, defaults);
   if (defaults.startup === 'each')
-    return { script: leaveNoFile(AT_HOME + launchScript(launch, id, 'each')), reader: 'login' };
+    return { script: leaveNoFile(AT_HOME + launchScript(launch, id)), reader: 'login' };
   if (isPlain(launch)) return { command: launch.command };
-  const script = leaveNoFile(launchScript(launch, id, 'once'));
+  const script = leaveNoFile(launchScript(launch, id));
   return { script, reader: EXPORTS_FUNCTIONS.test(shell) ? 'account' : 'sh' };
 }
 

@@ -48,7 +48,7 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
         throw error;
       });
     sink.begun?.(new Date());
-    const script = () => silently(launchScript(launch, job.id, 'each'));
+    const script = () => silently(launchScript(launch, job.id));
     channel.stdin.end(isPlain(launch) ? undefined : script());
     const over = new AbortController();
     return readToEnd(context, sink, { channel, over: over.signal }).finally(() => {

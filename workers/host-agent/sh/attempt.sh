@@ -139,7 +139,7 @@ measure() {
 
 # child ATTEMPT UMASK: waits for "HANDLE ID TOKEN MODE", claims its attempt, creates the fence and becomes the command.
 # MODE: c a command of the account's shell; s, a, l a script for sh, for the account's shell, for sh in the login's
-# environment.
+# environment. Those of s and a have as their argument the option by which the account's shell reads no start-up files.
 child() {
   attempt=$1 dir=$base/runs/$1 fifo=$base/serve/${1%-*}/fifo
   exec 0<"$dir/go" 6>&- # the waiter holds it open for writing, so that it ends with the waiter
@@ -148,7 +148,7 @@ child() {
   # clean_up_serve renames the serve's directory, then kills the recorded children. The child records itself, then
   # checks the directory: at least one of them sees the other.
   if [ ! -d "${fifo%/*}" ] || [ ! -s "$dir/child" ]; then exit 1; fi
-  environment=''
+  environment='' fish_option=''
   # shellcheck source=/dev/null
   . "${fifo%/*}/environment"
   if [ -z "$environment" ]; then exit 1; fi
@@ -190,8 +190,8 @@ child() {
   if [ "$mode" = l ]; then
     exec env -i WINDLASS_RUN="$dir" /bin/sh "$dir/script" </dev/null >&4 2>&5 3>&- 4>&- 5>&-
   fi
-  # Restores all variables of the account, also those that this script has overwritten. $1 to $4 survive that.
-  set -- "$dir" "$mode" "$text" "$environment"
+  # Restores all variables of the account, also those that this script has overwritten. $1 to $5 survive that.
+  set -- "$dir" "$mode" "$text" "$environment" "$fish_option"
   eval "$4"
   export WINDLASS_RUN="$1"
   unset OLDPWD
@@ -199,15 +199,18 @@ child() {
   '') unset SHLVL ;;
   *) typeset +x SHLVL _AST_FEATURES ;; # ksh crashes in `exec` without SHLVL
   esac
-  case $2 in
-  s) exec /bin/sh "$1/script" </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
-  a) exec "$SHELL" "$1/script" </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
-  esac
-  # Under SSH, Debian's bash reads .bashrc for each `-c`; it was read before.
+  # The start-up files were read before. Of these shells each `-c` reads some, of Debian's bash under SSH.
   case ${SHELL:=/bin/sh} in
-  */bash) exec "$SHELL" --norc -c "$3" </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
-  *) exec "$SHELL" -c "$3" </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
+  */bash) set -- "$1" "$2" "$3" --norc ;;
+  */zsh | */csh | */tcsh) set -- "$1" "$2" "$3" -f ;;
+  */fish) set -- "$1" "$2" "$3" $5 ;;
+  *) set -- "$1" "$2" "$3" ;;
   esac
+  case $2 in
+  s) exec /bin/sh "$1/script" ${4+"$4"} </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
+  a) exec "$SHELL" "$1/script" ${4+"$4"} </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
+  esac
+  exec "$SHELL" ${4+"$4"} -c "$3" </dev/null >&4 2>&5 3>&- 4>&- 5>&-
 }
 
 # An attempt needs nothing that follows. Parsing that would cost both of its shells a millisecond.

@@ -361,6 +361,11 @@ serve() {
   fi
   # Quoted, so that an attempt reads it without a fork.
   printf '%s\n' "$environment" | (LC_ALL=C sed "s/'/'\\\\''/g; 1s/^/environment='/; \$s/\$/'/") >"$serve_dir/environment"
+  # An old fish does not know the option.
+  case ${SHELL-} in */fish)
+    if "$SHELL" --no-config -c true </dev/null >/dev/null; then echo fish_option=--no-config >>"$serve_dir/environment"; fi
+    ;;
+  esac
   if [ "$startup" = each ]; then keep_login; fi
   count_cores
   identify_fences
