@@ -78,3 +78,20 @@ exec ${findProgram('fish')} "$@"
     expect(await launch(client, { stdin: 'in' })).toBe('by-a-file\nin');
   });
 });
+
+test('BASH_ENV is run once for a command, also for one with a folder, variables or input', async () => {
+  const host = makeHost(findProgram('bash') ?? '');
+  const { home } = host.account;
+  writeFileSync(join(home, '.bashrc'), 'export BASH_ENV=~/environment SET=it\n');
+  writeFileSync(join(home, 'environment'), 'echo read >>~/reads\n');
+  const client = await harness.connect(host);
+  for (const more of [{}, { cwd: '/' }, { env: { OWN: 'x' } }, { stdin: 'in' }]) {
+    writeFileSync(join(home, 'reads'), '');
+    expect(await launch(client, more)).toBe('stdin' in more ? 'it\nin' : 'it\n');
+    expect([more, readsOf(host)]).toEqual([more, 'read\n']);
+  }
+  writeFileSync(join(home, 'other'), 'echo other >>~/reads\n');
+  writeFileSync(join(home, 'reads'), '');
+  await launch(client, { env: { BASH_ENV: join(home, 'other') } });
+  expect(readsOf(host)).toBe('other\n');
+});

@@ -50,6 +50,13 @@ export const silently = (script: string) => `exec 3>&2 2>/dev/null\n{\n${script}
 /** Where sshd starts a command; OLDPWD is not in the login's environment. */
 const AT_HOME = 'CDPATH= command cd || command cd /\nunset OLDPWD\n';
 
+/** The agent keeps it from the bash that reads the script. */
+const GIVE_BASH_ENV = `case \${WINDLASS_BASH_ENV+y} in y)
+export BASH_ENV="$WINDLASS_BASH_ENV"
+unset WINDLASS_BASH_ENV
+;; esac
+`;
+
 /** What an agent is asked to run. `shell` is the account's. */
 export function toRunScript(
   given: Launch,
@@ -60,8 +67,10 @@ export function toRunScript(
   if (defaults.startup === 'each')
     return { script: leaveNoFile(AT_HOME + launchScript(launch, id)), reader: 'login' };
   if (isPlain(launch)) return { command: launch.command };
-  const script = leaveNoFile(launchScript(launch, id));
-  return { script, reader: EXPORTS_FUNCTIONS.test(shell) ? 'account' : 'sh' };
+  const script = launchScript(launch, id);
+  return EXPORTS_FUNCTIONS.test(shell)
+    ? { script: leaveNoFile(GIVE_BASH_ENV + script), reader: 'account' }
+    : { script: leaveNoFile(script), reader: 'sh' };
 }
 
 /** The script empties its own file first: the shell has read all of it by then. */

@@ -208,7 +208,14 @@ child() {
   esac
   case $2 in
   s) exec /bin/sh "$1/script" ${4+"$4"} </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
-  a) exec "$SHELL" "$1/script" ${4+"$4"} </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
+  a)
+    # bash would run it for the script, too, which gives it to the command alone.
+    if [ -n "${BASH_ENV+y}" ]; then
+      export WINDLASS_BASH_ENV="$BASH_ENV"
+      unset BASH_ENV
+    fi
+    exec "$SHELL" "$1/script" ${4+"$4"} </dev/null >&4 2>&5 3>&- 4>&- 5>&-
+    ;;
   esac
   exec "$SHELL" ${4+"$4"} -c "$3" </dev/null >&4 2>&5 3>&- 4>&- 5>&-
 }
