@@ -53,6 +53,14 @@ describeStack(missingPrograms('sshd'), 'how a command is run', form => {
         expect((await run({ sid, command: 'pwd', cwd })).output).toBe(
           `${join(sshd.home, found)}\n`,
         );
+      // To `cd` some of these names mean something else.
+      for (const cwd of ['-', '+1', '-P', '~tester']) {
+        mkdirSync(join(sshd.home, cwd), { recursive: true });
+        expect(await run({ sid, command: 'pwd', cwd })).toMatchObject({
+          output: `${join(sshd.home, cwd)}\n`,
+          errors: '',
+        });
+      }
       // More than one argument of execve may hold.
       const long = `${'a line of it\n'.repeat(40_000)}end`;
       expect((await run({ sid, command: 'cat | cksum; cat', stdin: long })).output).toBe(

@@ -18,8 +18,12 @@ export function quoteWord(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Quotes the path of a folder as one word: `~`, and `~/` at its beginning, are the account's home, as in a shell. */
+/**
+ * Quotes the path of a folder as one word: `~`, and `~/` at its beginning, are the account's home, as in a shell. Another
+ * relative one begins with `./`: `cd` takes `-` for the previous folder and looks names up in CDPATH.
+ */
 export function quoteFolder(path: string): string {
   if (path === '~') return '"$HOME"';
-  return path.startsWith('~/') ? `"$HOME"${quoteWord(path.slice(1))}` : quoteWord(path);
+  if (path.startsWith('~/')) return `"$HOME"${quoteWord(path.slice(1))}`;
+  return quoteWord(path === '' || path.startsWith('/') ? path : `./${path}`);
 }

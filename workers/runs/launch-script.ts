@@ -27,7 +27,7 @@ export function launchScript(launch: Launch, id: string): string {
   const lines: string[] = [];
   if (cwd !== undefined)
     lines.push(
-      `CDPATH= command cd -- ${quoteFolder(cwd)} || { command echo ${quoteWord(noDirectoryLine(id))} >&3; exit ${NO_DIRECTORY}; }`,
+      `command cd -- ${quoteFolder(cwd)} || { command echo ${quoteWord(noDirectoryLine(id))} >&3; exit ${NO_DIRECTORY}; }`,
     );
   const { before, words } = passVariables(env);
   const run = ['exec', ...words, '"$SHELL" "$@" -c', quoteWord(command)].join(' ');
