@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
-import type { ByteRange } from '../../shared/storage/object-store.ts';
+import type { ByteRange, StoredObject } from '../../shared/storage/object-store.ts';
 import type { ApiContext } from '../context.ts';
 import { attachment } from './attachment.ts';
 import { readRange } from './byte-range.ts';
@@ -37,9 +37,8 @@ export async function sendObject(
       'the bytes are no longer kept.',
       "A job's result is kept for 24 hours; an object in a project may have been replaced just now: ask again.",
     );
-  const tag = entityTag({ key });
   const headers = {
-    ETag: tag,
+    ETag: entityTag({ key }),
     'Accept-Ranges': 'bytes',
     'Last-Modified': object.modified.toUTCString(),
     'Cache-Control': 'private, no-cache',
@@ -47,21 +46,10 @@ export async function sendObject(
     'X-Content-Type-Options': 'nosniff',
     ...(download !== undefined && { 'Content-Disposition': attachment(download) }),
   };
-  const tags = tagsOf(key, object);
-  checkIfMatch(req, tags);
-  checkIfUnmodifiedSince(req, object.modified);
-  if (isNotModified(req, { tag, modified: object.modified }))
-    return void res.set(headers).status(304).end();
-
-  const range = placeRange(req, { size: object.size, tags });
-  if (range === 'unsatisfiable') {
-    throw new WindlassError('range_not_satisfiable', {
-      detail: `there are ${object.size} bytes.`,
-      hint: `Ask for bytes 0 to ${object.size - 1}.`,
-      headers: { 'Content-Range': `bytes */${object.size}` },
-    });
-  }
-  if (mayRedirect && mayFollow(req, tags)) {
+  const asked = evaluate(req, key, object);
+  if (asked === 'unchanged') return void res.set(headers).status(304).end();
+  const { range } = asked;
+  if (mayRedirect && mayFollow(req, tagsOf(key, object))) {
     const disposition = headers['Content-Disposition'] ?? 'inline';
     const told = { type, disposition, seconds: ADDRESS_SECONDS };
     const address = await api.objects.addressOf?.(key, told);
@@ -80,6 +68,31 @@ export async function sendObject(
     if (!bytes || Buffer.isBuffer(bytes)) return void res.end(bytes);
     await pipeline(bytes, res);
   });
+}
+
+/**
+ * What the conditions and Range of a GET ask for, in the order of RFC 9110, 13.2.2. Throws `precondition_failed` and
+ * `range_not_satisfiable`.
+ */
+function evaluate(
+  req: Request,
+  key: string,
+  object: StoredObject,
+): 'unchanged' | { range: ByteRange | undefined } {
+  const { size, modified } = object;
+  const tags = tagsOf(key, object);
+  checkIfMatch(req, tags);
+  checkIfUnmodifiedSince(req, modified);
+  if (isNotModified(req, { tag: entityTag({ key }), modified })) return 'unchanged';
+  const range = placeRange(req, { size, tags });
+  if (range === 'unsatisfiable') {
+    throw new WindlassError('range_not_satisfiable', {
+      detail: `there are ${size} bytes.`,
+      hint: `Ask for bytes 0 to ${size - 1}.`,
+      headers: { 'Content-Range': `bytes */${size}` },
+    });
+  }
+  return { range };
 }
 
 /** The pieces that players ask for: a stream of one would take most of the processor time of its answer. */
@@ -126,6 +139,19 @@ export async function checkObject(
   const object = await objects.stat(key);
   checkIfMatch(req, tagsOf(key, object));
   if (object) checkIfUnmodifiedSince(req, object.modified);
+}
+
+/** Throws where sendObject() would refuse this GET, for what is done before anything is sent. */
+export async function checkGet(
+  { objects }: Pick<ApiContext, 'objects'>,
+  req: Request,
+  key: string,
+): Promise<void> {
+  const mayBeRefused = ['If-Match', 'If-Unmodified-Since', 'Range'];
+  if (!mayBeRefused.some(name => req.get(name) !== undefined)) return;
+  const object = await objects.stat(key);
+  // sendObject() answers 404 where there is none.
+  if (object) evaluate(req, key, object);
 }
 
 /** Videos, which are sent by the store itself where VIDEO_DELIVERY says so. */

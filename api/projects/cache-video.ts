@@ -1,5 +1,4 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Response } from 'express';
 import { jobs } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
@@ -7,6 +6,8 @@ import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { RESULT_AVAILABLE } from '../../shared/jobs/result-retention.ts';
 import { putCacheEntry } from '../../shared/projects/cache-entry.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { checkGet } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockProjectForShare, needRole } from './access.ts';
 import { readNewCacheKey } from './cache-key.ts';
@@ -47,16 +48,16 @@ export function parseCacheLocation(
 
 /**
  * Commits the cache entry before the first byte is sent. A video is kept for 24 hours: an entry made later could race with
- * its deletion.
+ * its deletion. Stores nothing where the GET is refused, as 412 or 416.
  */
 export async function cacheVideo(
-  { config, database: { db } }: ApiContext,
-  res: Response,
+  api: ApiContext,
+  { req, res }: Exchange,
   row: Pick<JobSummary, 'id' | 'result'>,
   place: CacheLocation,
 ): Promise<void> {
   const { object, type, bytes: size, frames } = row.result as Result<'video'>;
-  await db.transaction(async tx => {
+  await api.database.db.transaction(async tx => {
     await lockProjectForShare(tx, place.project, needRole(res, 'writer'));
     const [kept] = await tx
       .select({ id: jobs.id })
@@ -69,7 +70,8 @@ export async function cacheVideo(
         'the video was made more than 24 hours ago and is no longer kept.',
         'Start another one, with project and key.',
       );
+    await checkGet(api, req, object);
     const storedBy = currentUser(res).username;
-    await putCacheEntry(tx, { ...place, object, type, size, frames, storedBy }, config);
+    await putCacheEntry(tx, { ...place, object, type, size, frames, storedBy }, api.config);
   });
 }

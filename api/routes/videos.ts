@@ -199,7 +199,7 @@ export default routes('json-body', (router, api) => {
         const { object, type } = result as Result<'video'>;
         // HEAD is safe (RFC 9110, 9.2.1): it caches nothing.
         if (wanted && req.method === 'GET')
-          await cacheVideo(api, res, { id: pathParameter(req, 'vsid'), result }, wanted);
+          await cacheVideo(api, { req, res }, { id: pathParameter(req, 'vsid'), result }, wanted);
         await sendVideo(api, { req, res }, { key: object, type, download });
       },
     }),

@@ -227,6 +227,29 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
     expect((await people.owner.fetch(first.at)).status).toBe(200);
   });
 
+  test('a GET that is refused stores nothing', async () => {
+    const pid = await makeProject(people);
+    const [{ at, bytes }, other] = [await make(), await make({ fps: 5 })];
+    await read(people.owner, `${other.at}${query(pid, 'taken')}`);
+    const { headers } = await people.owner.fetch(at, { method: 'HEAD' });
+    const tag = headers.get('ETag') ?? '';
+    const get = (key: string, headers: Record<string, string>) =>
+      people.owner.fetch(`${at}${query(pid, key)}`, { headers });
+    for (const key of ['new', 'taken']) {
+      await expectProblem(await get(key, { 'If-Match': '"other"' }), 412, 'precondition_failed');
+      const since = { 'If-Unmodified-Since': new Date(0).toUTCString() };
+      await expectProblem(await get(key, since), 412, 'precondition_failed');
+      const beyond = { Range: `bytes=${bytes.length}-`, 'If-Match': tag };
+      await expectProblem(await get(key, beyond), 416, 'range_not_satisfiable');
+    }
+    expect(await keysOf(pid)).toEqual(['taken']);
+    const taken = await read(people.reader, `/api/projects/${pid}/cache/taken`);
+    expect(taken.equals(other.bytes)).toBe(true);
+    const part = await get('new', { Range: 'bytes=0-0', 'If-Match': tag });
+    expect([part.status, (await part.arrayBuffer()).byteLength]).toEqual([206, 1]);
+    expect(await keysOf(pid)).toEqual(['new', 'taken']);
+  });
+
   test('only writers put into the cache, by either way', async () => {
     const pid = await makeProject(people);
     for (const [name, status, code] of [
