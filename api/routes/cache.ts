@@ -22,7 +22,7 @@ const cacheItem = z
     size: z.number().int(),
     frames: z.number().int().nullable().describe('Of the video; null where it is not known.'),
     created: z.date(),
-    used: z.date().describe('When it was last read, to the hour.'),
+    used: z.date().describe('When it was last read, to the minute.'),
   })
   .meta({ id: 'CacheEntry' });
 

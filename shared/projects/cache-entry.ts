@@ -120,8 +120,14 @@ const aboutOf = ({ object, frames }: CacheReference) => ({ object, frames });
 /** Null for entries of 0.1.0. */
 export const framesOfEntry = sql<number | null>`(${cacheEntries.about} ->> 'frames')::int`;
 
-/** Whether the use of an entry is to be recorded: one write an hour for many requests. */
-export const isCacheUseDue = sql<boolean>`${cacheEntries.used} < now() - interval '1 hour'`;
+const wasOtherUsedLater = sql`exists (select from ${cacheEntries} other
+  where other.project = ${cacheEntries.project} and other.used > ${cacheEntries.used})`;
+/**
+ * Whether the use of an entry is to be recorded: the first after it was stored, where another one
+ * was used since, and one a minute of the others, so that many requests are few writes.
+ */
+export const isCacheUseDue = sql<boolean>`(${cacheEntries.used} < now() - interval '1 minute'
+  or (${cacheEntries.used} = ${cacheEntries.created} and ${wasOtherUsedLater}))`;
 
 export async function recordCacheUse(
   db: Tx,

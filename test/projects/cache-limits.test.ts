@@ -46,7 +46,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits of project caches', for
   }
   const makeProject = async (name: string) =>
     (await client.post<{ id: string }>('/api/projects', { name })).id;
-  /** Puts entries that refer to the video, which are said to have these sizes and to have been used `ago` ms ago. */
+  /** Puts entries that refer to the video, which are said to have these sizes and to have been stored `ago` ms ago. */
   const put = (pid: string, entries: { key: string; size?: number; ago: number }[]) => {
     const rows = entries.map(({ key, size = 10, ago }) => ({
       key,
@@ -54,8 +54,8 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits of project caches', for
       used: new Date(Date.now() - ago).toISOString(),
     }));
     return database`
-      insert into cache_entries (project, key, object, type, size, used)
-      select ${pid}, key, (select result ->> 'object' from jobs where id = ${video.vsid}), 'video/mp4', size, used
+      insert into cache_entries (project, key, object, type, size, created, used)
+      select ${pid}, key, (select result ->> 'object' from jobs where id = ${video.vsid}), 'video/mp4', size, used, used
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as (key text, size bigint, used timestamptz)`;
   };
   const keysOf = async (pid: string) =>
@@ -109,17 +109,37 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits of project caches', for
     expect(((await changed.json()) as Project).cache).toMatchObject({ bytes: 90_000 });
   });
 
-  test('a read is written down once an hour', async () => {
+  test('one that was read since it was stored stays longer than a newer one that was not', async () => {
+    const pid = await makeProject('just stored');
+    await put(pid, [
+      { key: 'a', size: 45_000, ago: 2_000 },
+      { key: 'b', size: 45_000, ago: 1_000 },
+    ]);
+    for (let n = 0; n < 3; n++) expect(await fetchEntry(pid, 'a')).toMatchObject({ status: 200 });
+    await put(pid, [{ key: 'c', size: 45_000, ago: 0 }]);
+    await waitForKeys(pid, ['a', 'c']);
+  });
+
+  test('a read is written down once a minute', async () => {
     const pid = await makeProject('reads');
     const usedOf = async () =>
-      (await database`select used::text from cache_entries where project = ${pid}`)[0]?.used;
-    await put(pid, [{ key: 'a', ago: HOUR / 2 }]);
+      (await database`select used::text from cache_entries where project = ${pid} and key = 'a'`)[0]
+        ?.used;
+    const setUsed = (ago: string) =>
+      database`update cache_entries set used = now() - ${ago}::interval
+        where project = ${pid} and key = 'a'`;
+    await put(pid, [
+      { key: 'a', ago: HOUR },
+      { key: 'b', ago: 0 },
+    ]);
+    await setUsed('30 seconds');
     const used = await usedOf();
     await fetchEntry(pid, 'a');
     expect(await usedOf()).toBe(used);
-    await database`update cache_entries set used = used - interval '40 minutes' where project = ${pid}`;
+    await setUsed('70 seconds');
+    const before = await usedOf();
     await fetchEntry(pid, 'a');
-    expect(await usedOf()).not.toBe(used);
+    expect(await usedOf()).not.toBe(before);
   });
 
   test('many go in batches, and no more than must', async () => {

@@ -174,7 +174,7 @@ export const cacheEntries = pgTable(
     about: jsonb().$type<{ object: string; frames: number }>(),
     storedBy: storedBy(),
     created: time().notNull().defaultNow(),
-    /** When it was last read, to the hour. */
+    /** When it was last read, to the minute. */
     used: time().notNull().defaultNow(),
   },
   table => [
