@@ -102,9 +102,10 @@ async function write(
     for (const action of actionsOf(changed)) await audit(tx, action, name);
     const isReset = passwordHash && !isOwn;
     if (isReset) await forgetFailedLogins(tx, name);
-    if (isReset) await removeWebhooks(tx, name, audit);
-    const ends = changed.disabled || isReset;
-    return { written, ended: ends ? await endAccess(tx, name, audit) : NOTHING_ENDED };
+    if (!changed.disabled && !isReset) return { written, ended: NOTHING_ENDED };
+    // Before the jobs of sessions are cancelled, whose ends would be sent.
+    await removeWebhooks(tx, name, audit);
+    return { written, ended: await endAccess(tx, name, audit) };
   });
   if (ended) publishEndedAccess(api, name, ended);
   return written;

@@ -30,7 +30,6 @@ export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Pr
   return ended;
 }
 
-/** Those of a disabled user are kept, and sent nothing. */
 export async function removeWebhooks(tx: Tx, username: string, audit: WriteAudit): Promise<void> {
   const removed = await tx
     .delete(webhooks)

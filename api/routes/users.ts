@@ -149,7 +149,7 @@ export default routes('json-body', (router, api) => {
       topic: 'accounts',
       summary: "Change a user's password or rights, or disable the user",
       details:
-        "Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions; a reset deletes their webhooks, which wait while the user is disabled.",
+        "Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens, webhooks and remote sessions.",
       body: changes,
       headers: ['If-Match', 'If-None-Match'],
       refusesTokens: true,

@@ -130,6 +130,20 @@ describeStack(undefined, 'what is revoked', form => {
     );
   });
 
+  test('whoever is disabled has no webhook, token or session afterwards', async () => {
+    const { owner, headers } = await newToken();
+    const name = nameOf(owner);
+    await owner.post('/api/webhooks', { url: 'https://receiver.example/' });
+    await change(`/api/users/${name}`, { disabled: true });
+    await change(`/api/users/${name}`, { disabled: false });
+    expect(await owner.get('/api/webhooks')).toEqual({ items: [], next: null });
+    expect((await fetch(stack.url + ME, { headers })).status).toBe(401);
+    const told = await admin.get<{ items: unknown[] }>(
+      `/api/audit?user=${stack.username}&action=webhook.delete`,
+    );
+    expect(told.items).toHaveLength(1);
+  });
+
   test('also where nobody is told: the rows alone decide', async () => {
     const [deleted, expired] = [await newToken(), await newToken()];
     const changed = await addUser();

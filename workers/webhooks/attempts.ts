@@ -38,7 +38,7 @@ export interface Attempted {
 }
 
 const isDue = sql`state = 'pending' and due <= now()`;
-/** The webhooks of a disabled user wait. */
+/** A disabled user has webhooks where a release before this one disabled the user: these wait. */
 const mayBeSent = sql`${webhooks.disabled} is null
   and not exists (select from ${users} where ${users.username} = ${webhooks.owner} and ${users.disabled})`;
 
