@@ -92,6 +92,14 @@ test('a GET that caches needs Sec-Fetch-Site or a Referer', () =>
     [403, 'GET', '/?cache=project', { Host, Referer: 'http://other.example/localhost:9000' }],
     [200, 'GET', '/?cache=project', { Host, Referer: 'http://localhost:9000/page?x' }],
     [200, 'GET', '/?cache=project', { Host, 'Sec-Fetch-Site': 'same-origin' }],
+    // A foreign site, to which a page of ours leads, redirects back.
+    ...['cross-site', 'same-site', 'none', ''].map((site): [number, string, string, Fields] => [
+      403,
+      'GET',
+      '/?cache=project',
+      { Host, Referer: 'http://localhost:9000/', 'Sec-Fetch-Site': site },
+    ]),
+    [200, 'GET', '/', { Host, 'Sec-Fetch-Site': 'cross-site' }],
   ]));
 
 test('PUBLIC_URL alone says which origin is ours', () =>

@@ -14,11 +14,12 @@ export function isWrite(req: Request): boolean {
  */
 export function requireSameOrigin(req: Request, config: Config): void {
   if (!isWrite(req)) return;
-  const isFetchedByUs = req.get('Sec-Fetch-Site') === 'same-origin';
+  const site = req.get('Sec-Fetch-Site');
+  const isFetchedByUs = site === 'same-origin';
   if (req.method === 'GET') {
-    // A same-origin GET has no Origin.
-    if (isFetchedByUs || isOwn(req, config, req.get('Referer'))) return;
-    throw refusal(req, config, 'its Referer');
+    // A same-origin GET has no Origin. Where a foreign site redirects to us, Referer is the page that led there: ours, perhaps.
+    if (site === undefined ? isOwn(req, config, req.get('Referer')) : isFetchedByUs) return;
+    throw refusal(req, config, site === undefined ? 'its Referer' : 'its Sec-Fetch-Site');
   }
   const origin = req.get('Origin');
   if (origin === undefined ? isFetchedByUs : isOwn(req, config, origin)) return;
