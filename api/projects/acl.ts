@@ -54,6 +54,11 @@ export function toAcl(members: { user: string; role: Role }[]): Acl {
   };
 }
 
+export const roleIn = (acl: Acl, username: string): Role | null => {
+  const list = LISTS.find(list => acl[list].some(({ user }) => user === username));
+  return list ? ROLES[list] : null;
+};
+
 /**
  * Locks the named users, so that no membership outlives its user. Throws `invalid_input` that names every unknown user. Call it
  * before locking a project (lock order: removeUser()).

@@ -31,6 +31,7 @@ import {
   insertAcl,
   lockNamedUsers,
   readAcl,
+  roleIn,
 } from '../projects/acl.ts';
 import { type CacheUse, makeProjectReader, readCacheUse } from '../projects/project-reader.ts';
 import { longText, nameText } from '../projects/text-fields.ts';
@@ -81,7 +82,15 @@ const projectRecord = projectItem
   .extend({ acl: aclRecord, cache: cacheUse })
   .meta({ id: 'Project' });
 
-const toProjectItem = (row: ProjectRow, role: Role): z.output<typeof projectItem> => ({
+const changedProject = projectRecord
+  .extend({
+    role: projectItem.shape.role
+      .nullable()
+      .describe('After the change; null where you took your own part in the project away.'),
+  })
+  .meta({ id: 'ChangedProject' });
+
+const toProjectItem = <R extends Role | null>(row: ProjectRow, role: R) => ({
   id: row.pid,
   name: row.name,
   description: row.description,
@@ -96,15 +105,15 @@ export default routes('json-body', (router, api) => {
   const longest = api.config.LIMIT_NAME_LENGTH;
   const readProject = makeProjectReader(api.database);
   const toCacheUse = (use: CacheUse) => ({ ...use, limit: api.config.LIMIT_CACHE_BYTES });
-  const readRecord = async (
+  const readChanged = async (
     tx: Tx,
     row: ProjectRow,
-    role: Role,
-  ): Promise<z.output<typeof projectRecord>> => ({
-    ...toProjectItem(row, role),
-    acl: await readAcl(tx, row.pid),
-    cache: toCacheUse(await readCacheUse(tx, row.pid)),
-  });
+    username: string,
+  ): Promise<z.output<typeof changedProject>> => {
+    const acl = await readAcl(tx, row.pid);
+    const cache = toCacheUse(await readCacheUse(tx, row.pid));
+    return { ...toProjectItem(row, roleIn(acl, username)), acl, cache };
+  };
 
   resource(router, '/projects', {
     get: operation({
@@ -186,7 +195,7 @@ export default routes('json-body', (router, api) => {
         'Writers may change name and description, administrators the access list too. A list that is left out stays.',
       body: changes(longest),
       headers: ['If-Match', 'If-None-Match'],
-      answers: { 200: { means: 'Changed.', json: projectRecord } },
+      answers: { 200: { means: 'Changed.', json: changedProject } },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res, body }) => {
         const pid = pathParameter(req, 'pid');
@@ -217,7 +226,7 @@ export default routes('json-body', (router, api) => {
             .set({ ...given, version: sql`${projects.version} + 1`, updated: sql`now()` })
             .where(eq(projects.pid, pid))
             .returning();
-          return readRecord(tx, changed ?? found.project, found.role);
+          return readChanged(tx, changed ?? found.project, username);
         });
         res.json(record);
       },

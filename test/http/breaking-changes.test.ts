@@ -19,6 +19,8 @@ beforeAll(async () => {
 const DECIDED = [
   // Browsers are sent to the console.
   'GET /: answer 200 is not text/html any more',
+  // Who takes the own part away has none.
+  'PUT /api/projects/{pid}: answer 200.role may now be null',
   // As of all jobs: an empty name named nothing.
   'POST /api/remotes/{sid}/batch: the body.name is narrower: minLength 1',
   // It is wider: a folder below the home is taken, too.

@@ -267,9 +267,20 @@ describeStack(undefined, 'projects and models', form => {
     expect((await stranger.get<Project>(path)).role).toBe('reader');
     await expectProblem(await people.reader.fetch(path), 404, 'not_found');
     const handed = { administrators: named('writer'), writers: named('owner') };
-    expect((await acl(handed)).status).toBe(200);
+    const answer = await acl(handed);
+    expect([answer.status, ((await answer.json()) as Project).role]).toEqual([200, 'writer']);
     await expectProblem(await send(owner, 'DELETE', path), 403, 'forbidden');
     expect((await send(people.writer, 'DELETE', path)).status).toBe(204);
+  });
+
+  test('the answer to a change of the access list tells the role that is left, if any', async () => {
+    const pid = await makeProject(people);
+    const path = `/api/projects/${pid}`;
+    const answer = await put(people.owner, path, {
+      acl: { administrators: named('writer'), writers: [] },
+    });
+    expect([answer.status, ((await answer.json()) as { role: unknown }).role]).toEqual([200, null]);
+    await expectProblem(await people.owner.fetch(path), 404, 'not_found');
   });
 
   test('of concurrent changes with one tag one wins, whoever sends them', async () => {

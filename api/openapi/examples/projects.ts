@@ -35,6 +35,7 @@ export const PROJECT_EXAMPLES = {
   NewProject: { name: 'Weather', acl: { writers: [{ user: 'grace' }] } },
   ProjectChanges: { description: 'What the station measured.' },
   Project: { ...project, acl, cache },
+  ChangedProject: { ...project, acl, cache },
   AllProjects: { projects: [listedProject] },
   ListedProject: listedProject,
   ProjectPage: pageOf(project),
