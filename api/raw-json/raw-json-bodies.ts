@@ -31,7 +31,7 @@ export class RawJsonBodies {
   }
 
   /** The text of a valid body. Throws the errors of body-parser and of a schema. */
-  async read({ req, res }: Exchange, shape: BodyShape): Promise<{ text: string; input: boolean }> {
+  async read({ req, res }: Exchange, shape: BodyShape): Promise<{ text: string; input?: boolean }> {
     const bytes = await this.#receive({ req, res });
     const exact = await this.#reader.read(bytes, shape, this.#maxDepth);
     if ('text' in exact) return exact;

@@ -26,15 +26,15 @@ const DELICATE = [
 
 test('a value is as sent, without surrounding white space', () => {
   for (const value of DELICATE) {
-    expect(parameter(`{"value":${value}}`)).toEqual({ text: value, input: false });
+    expect(parameter(`{"value":${value}}`)).toEqual({ text: value });
     expect(parameter(` {\n"input" : true , "value" :\r\n ${value}\t} \n`)).toEqual({
       text: value,
       input: true,
     });
     const body = ` {"a":${value}} `;
-    expect(whole(body)).toEqual({ text: body, input: false });
+    expect(whole(body)).toEqual({ text: body });
   }
-  expect(parameter('{"\\u0076alue":1}')).toEqual({ text: '1', input: false });
+  expect(parameter('{"\\u0076alue":1}')).toEqual({ text: '1' });
 });
 
 test('names members that are missing, unknown, of the wrong type or repeated', () => {
@@ -65,7 +65,7 @@ test('names a hundred of a million unknown members', () => {
 
 test('depth counts open brackets, those of the body included', () => {
   const nested = (depth: number) => `{"value":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
-  expect(parameter(nested(100))).toMatchObject({ input: false });
+  expect(parameter(nested(100))).toHaveProperty('text');
   expect(parameter(nested(101))).toEqual({ refused: 'body.too_deep' });
   expect(parameter(`{"value":${'{"a":'.repeat(5_000_000)}`)).toEqual({ refused: 'body.too_deep' });
 });

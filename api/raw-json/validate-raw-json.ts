@@ -5,13 +5,15 @@ import { type JSONVisitor, visit } from 'jsonc-parser';
 export type BodyShape = 'object' | 'parameter';
 
 export type RawJsonResult =
-  /** `text` is the whole body, or the parameter's value without surrounding white space, exactly as sent. */
-  | { text: string; input: boolean }
+  /** `text` is the whole body, or the parameter's value without surrounding white space, exactly as sent; `input` where given. */
+  | { text: string; input?: boolean }
   /** The type of error that body-parser would throw. */
   | { refused: 'body.not_utf8' | 'body.too_deep' }
   | { notJson: string }
   | { wrong: { field: string; problem: string }[] };
 
+/** RFC 8259, 8.1: a parser may pass it over, and a service must not send it. */
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** Limit on the wrong members that are listed. */
 const MAX_WRONG = 100;
 
@@ -25,7 +27,9 @@ export function validateRawJson(
   maxDepth = 100,
 ): RawJsonResult {
   if (!isUtf8(bytes)) return { refused: 'body.not_utf8' };
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  const sent = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const isMarked = sent.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const text = sent.toString('utf8', isMarked ? BYTE_ORDER_MARK.length : 0);
   const reader = new Reader(text, shape, maxDepth);
   try {
     visit(text, reader, { disallowComments: true, allowTrailingComma: false });
@@ -57,7 +61,7 @@ class Reader implements JSONVisitor {
   #member = '';
   #start = 0;
   #value: string | undefined;
-  #input = false;
+  #input: boolean | undefined;
 
   constructor(text: string, shape: BodyShape, maxDepth: number) {
     this.#text = text;
@@ -97,10 +101,11 @@ class Reader implements JSONVisitor {
 
   answer(): RawJsonResult {
     if (!this.#isObject) return { wrong: [{ field: 'body', problem: 'must be a JSON object' }] };
-    if (this.#shape === 'object') return { text: this.#text, input: false };
+    if (this.#shape === 'object') return { text: this.#text };
     if (!this.#seen.has('value')) this.#refuse('value', 'is required; it may be null');
     if (this.#wrong.length > 0) return { wrong: this.#wrong };
-    return { text: this.#value ?? '', input: this.#input };
+    const text = this.#value ?? '';
+    return this.#input === undefined ? { text } : { text, input: this.#input };
   }
 
   #open(offset: number): void {

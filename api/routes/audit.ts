@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { toAuditEntry } from '../../shared/audit/audit.ts';
-import { AUDIT_ACTIONS } from '../../shared/audit/audit-actions.ts';
+import { AUDIT_ACTIONS, type AuditAction } from '../../shared/audit/audit-actions.ts';
+import { anyOf } from '../../shared/database/any-of.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { timestampOf } from '../../shared/database/timestamp.ts';
 import { pageOf, toPage } from '../http/pagination.ts';
@@ -25,6 +26,12 @@ const query = z.strictObject({
   action: z.enum(AUDIT_ACTIONS).optional(),
   since: zonedTime.optional(),
 });
+/** Entries of before have `user.update` for each change of a user; later ones tell which it was. */
+const actionsFor = (action: AuditAction): AuditAction[] =>
+  action === 'user.update'
+    ? [action, 'user.promote', 'user.demote', 'user.disable', 'user.enable']
+    : [action];
+
 const auditRecord = z
   .object({
     seq: z.number().int(),
@@ -48,7 +55,7 @@ export default routes('json-body', (router, api) => {
       topic: 'operations',
       summary: 'Who did what',
       details:
-        'In the order of the chain, or from its end with `order=newest`. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address; of too many, one entry a minute without `user` and `address` tells. A password of Basic that is right is told, as `login`, when it first comes from an address to an API process. The target of a command is the SHA-256 of its text, that of a file of a host the SHA-256 of its path; that of a session is its id and ACCOUNT@HOST, and that of a worker its id and `drain` or `resume`. `user.promote` and `user.demote` tell who becomes an administrator and is one no more; `user.update` is an older word for every change of rights.',
+        'In the order of the chain, or from its end with `order=newest`. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address; of too many, one entry a minute without `user` and `address` tells. A password of Basic that is right is told, as `login`, when it first comes from an address to an API process. The target of a command is the SHA-256 of its text, that of a file of a host the SHA-256 of its path; that of a session is its id and ACCOUNT@HOST, and that of a worker its id and `drain` or `resume`. `user.promote` and `user.demote` tell who becomes an administrator and is one no more; `user.update` is an older word for every change of rights: with `action=user.update` come `user.promote`, `user.demote`, `user.disable` and `user.enable` too.',
       query,
       for: 'administrators',
       answers: { 200: { means: 'A page of entries.', json: pageOf('AuditPage', auditRecord) } },
@@ -69,7 +76,7 @@ async function readAudit(
 ): Promise<AuditRecord[]> {
   const told = sql`time, username, address, action, target, outcome, request_id as "requestId"`;
   const matches = sql`(${user ?? null}::text is null or username = ${user ?? null})
-    and (${action ?? null}::text is null or action = ${action ?? null})
+    and ${action === undefined ? sql`true` : sql`action = ${anyOf(actionsFor(action))}`}
     and ${since === undefined ? sql`true` : sql`time >= ${timestampOf(since)}`}`;
   const isOldestFirst = order === 'oldest';
   const isNext = isOldestFirst

@@ -31,7 +31,10 @@ import { readArtifactName, readNewArtifactName } from '../projects/artifact-name
 const parameterBody = z
   .strictObject({
     value: z.unknown().describe('Any JSON value, `null` too.'),
-    input: z.boolean().default(false).describe('Whether it is an input of the model.'),
+    input: z
+      .boolean()
+      .optional()
+      .describe('Whether it is an input of the model. Absent: as before, and false at first.'),
   })
   .meta({ id: 'NewParameter' });
 
@@ -123,7 +126,8 @@ export default routes('raw-body', (router, api) => {
             const storedBy = currentUser(res).username;
             const growth = growthOf({ size, storedBy }, present);
             const version = await bumpModel(tx, mid, growth.added);
-            const set = { value: text, input, size, version, storedBy };
+            const mark = input === undefined ? {} : { input };
+            const set = { value: text, size, version, storedBy, ...mark };
             await tx
               .insert(artifacts)
               .values({ model: mid, aid, kind: 'parameter', ...set })

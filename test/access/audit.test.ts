@@ -232,6 +232,8 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
       'user.promote',
       'user.enable',
     ]);
+    const { items } = await read('action=user.update&limit=1000');
+    expect(items.filter(({ target }) => target === username)).toEqual(told.slice(1));
   });
 
   test('tells of sessions that a change of their host ends, once', async () => {

@@ -66,6 +66,50 @@ describeStack(undefined, 'parameters and bookmarks', form => {
     return id;
   };
 
+  test('a parameter stays an input where its mark is not sent', async () => {
+    const own = await makeModel(people, pid);
+    const markOf = async () => {
+      const { artifacts } = await people.writer.get<{
+        artifacts: { aid: string; input: boolean }[];
+      }>(`/api/models/${own}`);
+      return artifacts.find(({ aid }) => aid === 'marked')?.input;
+    };
+    const marks = [];
+    for (const body of [
+      '{"value":0}',
+      '{"value":1,"input":true}',
+      '{"value":2}',
+      '{"value":3,"input":false}',
+    ]) {
+      expect((await put(people.writer, at('marked', own), body)).status).toBe(200);
+      marks.push(await markOf());
+    }
+    expect(marks).toEqual([false, true, true, false]);
+  });
+
+  test('a byte order mark is passed over, as in every JSON body', async () => {
+    const own = await makeModel(people, pid);
+    const mark = '\ufeff';
+    expect((await put(people.writer, at('bom', own), `${mark}{"value": "${mark}a"}`)).status).toBe(
+      200,
+    );
+    const value = await people.writer.fetch(at('bom', own));
+    expect(Buffer.from(await value.arrayBuffer()).toString()).toBe(`"${mark}a"`);
+    const ids = [];
+    for (const body of [`${mark}{"bom":1}`, '{"bom":1}']) {
+      const stored = await post(people.writer, body);
+      expect(stored.status).toBe(201);
+      ids.push(((await stored.json()) as { id: string }).id);
+    }
+    expect(ids[0]).toBe(ids[1]);
+    const project = await people.writer.fetch('/api/projects', {
+      method: 'POST',
+      body: `${mark}{"name":"bom"}`,
+    });
+    expect(project.status).toBe(201);
+    expect((await post(people.writer, `${mark}${mark}{}`)).status).toBe(400);
+  });
+
   test('a value comes back byte for byte, whatever it is', async () => {
     const { writer, reader } = people;
     for (const [i, value] of DELICATE.entries()) {
@@ -211,7 +255,7 @@ describeStack(undefined, 'parameters and bookmarks', form => {
       ['{"value":"\n"}', 'body'],
       ['{"value":1}x', 'body'],
       ['{"value":01}', 'body'],
-      ['\ufeff{"value":1}', 'body'],
+      ['\ufeff\ufeff{"value":1}', 'body'],
       [`{"value":${'['.repeat(100)}${']'.repeat(100)}}`, 'body'],
       [' ', 'body'],
     ];
