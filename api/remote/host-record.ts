@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { username } from '../identity/username.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { pins, toHostKeys } from './host-pins.ts';
 import { hostEndpoint } from './scan-host.ts';
 
@@ -80,6 +81,7 @@ export const newEndpoint = z
     ...hostEndpoint,
     port: hostEndpoint.port.default(22),
     private: hostEndpoint.private.default(false),
+    name: jobName,
   })
   .meta({ id: 'HostEndpoint' });
 export const shownKeys = fullHost.pick({ keys: true, fingerprints: true }).meta({ id: 'HostKeys' });

@@ -7,7 +7,9 @@ import { identifyAfterWait } from '../identity/identify-sender.ts';
 import { whileClientWaits } from '../jobs/requests/await-job.ts';
 import { type StartedJob, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 
-type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
+type Reading = {
+  [K in StreamedKind]: { kind: K; payload: Payload<K>; name?: string | undefined };
+}[StreamedKind];
 
 export interface HostReading {
   job: StartedJob;

@@ -17,6 +17,8 @@ export const hostEndpoint = {
 export type HostEndpoint = {
   [Field in keyof typeof hostEndpoint]: z.output<(typeof hostEndpoint)[Field]>;
 };
+/** `name` is that of its job. */
+export type NamedScan = HostEndpoint & { name?: string | undefined };
 
 /**
  * Has a worker connect once and returns the host's keys; `isRepeat` where the job is that of an earlier request with the
@@ -24,7 +26,7 @@ export type HostEndpoint = {
  */
 export async function scanHost(
   api: ApiContext,
-  { address, port, private: isPrivate }: HostEndpoint,
+  { address, port, private: isPrivate, name }: NamedScan,
   { req, res }: Exchange,
 ): Promise<{ keys: string[]; isRepeat: boolean } | undefined> {
   await requireWorker(api, 'scan-host');
@@ -34,7 +36,7 @@ export async function scanHost(
     startRequestedJob(api, { req, res }, async tx => {
       await lockAdministrator(tx, currentUser(res));
       isRepeat = false;
-      return { kind: 'scan-host', payload };
+      return { kind: 'scan-host', payload, name };
     });
   const ended = await awaitJob(api, res, start);
   return ended && { keys: (ended.result as Result<'scan-host'>).keys, isRepeat };

@@ -6,6 +6,7 @@ import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import type { ApiContext } from '../context.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { SESSION_JOB_ERRORS } from '../jobs/requests/start-requested-job.ts';
 import { followOutput, readStdout, splitLines } from '../jobs/streaming/follow-output.ts';
 import { operation } from '../openapi/operation.ts';
@@ -22,6 +23,7 @@ const listing = z
     mtimes: z.array(z.iso.datetime()),
   })
   .meta({ id: 'DirectoryListing' });
+const listingRequest = z.strictObject({ name: jobName }).meta({ id: 'ListingRequest' });
 /** In the order of their lines in the job's output. */
 const COLUMNS = ['names', 'sizes', 'types', 'mtimes'] as const;
 
@@ -34,6 +36,8 @@ export default routes('json-body', (router, api) => {
       summary: 'List a directory on the host',
       details:
         'In the order the host has them, streamed; `types` are `d` for directories, `f` for the rest.',
+      body: listingRequest,
+      isBodyOptional: true,
       answers: { 200: { means: 'The entries, as arrays side by side.', json: listing } },
       errors: [
         ...SESSION_JOB_ERRORS,
@@ -44,9 +48,10 @@ export default routes('json-body', (router, api) => {
         'time_limit',
         'output_limit',
       ],
-      handle: async ({ req, res }) => {
+      handle: async ({ req, res, body }) => {
+        const { name } = body();
         const path = remotePath(req, 'browse');
-        const request = { kind: 'browse' as const, payload: { path } };
+        const request = { kind: 'browse' as const, payload: { path }, name };
         await readFromHost(api, { req, res }, request, reading =>
           sendListing(api, res, { path, ...reading }),
         );

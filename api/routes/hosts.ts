@@ -36,7 +36,7 @@ import {
   toShortHost,
 } from '../remote/host-record.ts';
 import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
-import { type HostEndpoint, scanHost } from '../remote/scan-host.ts';
+import { type NamedScan, scanHost } from '../remote/scan-host.ts';
 import {
   endUnlistedSessions,
   listEndedByHost,
@@ -49,7 +49,7 @@ export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   const find = async (name: string) => requireHost(name, await selectHost(db, name));
-  const scan = (at: HostEndpoint, { req, res }: Exchange) =>
+  const scan = (at: NamedScan, { req, res }: Exchange) =>
     // An administrator who has lost that role meanwhile is told neither keys nor why there are none.
     scanHost(api, at, { req, res }).finally(() => requireAdministrator(res));
 

@@ -106,7 +106,7 @@ export async function startJobUnder(
 export async function startSessionJob<K extends SessionKind>(
   api: ApiContext,
   { req, res }: Exchange,
-  request: { kind: K; payload: Payload<K>; session: string },
+  request: { kind: K; payload: Payload<K>; session: string; name?: string | undefined },
 ): Promise<StartedJob> {
   const { session: sid, kind } = request;
   if (isAwaitedKind(kind)) await requireWorker(api, kind);

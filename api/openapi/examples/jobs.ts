@@ -59,6 +59,7 @@ export const JOB_EXAMPLES = {
   WebhookDeliveryPage: pageOf(delivery),
   NewCommand: { sid: SESSION, command: 'uname -a', timeout: 60 },
   Repetition: { name: 'once more' },
+  ListingRequest: { name: 'looking for frames' },
   Command: {
     command: 'uname -a',
     output: 'Linux lab 6.12.0 #1 SMP x86_64 GNU/Linux\n',

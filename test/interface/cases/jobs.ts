@@ -278,6 +278,27 @@ export const JOB_ROWS: Row[] = [
     'host',
   ),
   row(
+    at('what reads on a host takes a name, too'),
+    'POST /remotes/{sid}/browse/{path}, POST /hosts/-/scan, GET /jobs',
+    async ({ ask, make, world }) => {
+      const sid = await make.session();
+      const name = world.name('reading');
+      const folder = await make.folder();
+      for (const headers of [undefined, { 'Idempotency-Key': world.name('listed') }])
+        expectAnswer(
+          await ask('POST', `/remotes/${sid}/browse${folder}`, { json: { name }, headers }),
+          200,
+        );
+      const json = { address: world.sshd?.host, port: world.sshd?.port, private: true, name };
+      expectAnswer(await ask('POST', '/hosts/-/scan', { json }), 200);
+      const { items } = (await ask('GET', `/jobs?name=${name}`)).json<{
+        items: { kind: string }[];
+      }>();
+      expect(items.map(({ kind }) => kind)).toEqual(['scan-host', 'browse', 'browse']);
+    },
+    'host',
+  ),
+  row(
     at('GET /workers, PUT /workers/(id) {draining}, for server administrators'),
     'GET /workers, PUT /workers/{id}',
     async ({ ask }) => {
