@@ -14,8 +14,10 @@ export const pageQueryBy = (
 ) =>
   z.strictObject({
     limit: queryInteger({ min: 1, max, default: otherwise }),
-    after: queryText.max(longest).optional(),
+    after: queryText.max(longest).transform(orAbsent).optional(),
   });
+/** An empty `after` is none: clients send it for the first page. */
+const orAbsent = (text: string) => (text === '' ? undefined : text);
 export const pageQuery = pageQueryBy(200);
 type PageQuery = z.output<typeof pageQuery>;
 

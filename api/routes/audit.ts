@@ -20,7 +20,11 @@ const LONGEST_TRANSACTION = sql`interval '10 minutes'`;
 
 const query = z.strictObject({
   limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
-  after: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
+  // An empty one is none, as in other lists.
+  after: z.preprocess(
+    given => (given === '' ? undefined : given),
+    queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
+  ),
   order: z.enum(['oldest', 'newest']).default('oldest').describe('Which come first.'),
   user: queryText.max(64).optional(),
   action: z.enum(AUDIT_ACTIONS).optional(),

@@ -68,6 +68,21 @@ export const LISTS: Row[] = [
     },
   ),
   row(
+    at('an empty after is none'),
+    'GET /jobs, GET /projects, GET /webhooks/{id}/deliveries, GET /audit',
+    async ({ ask, make, world }) => {
+      const json = { url: 'https://receiver.example/', kinds: ['parse'] };
+      const { id } = (await make.call('POST', '/webhooks', { json })).json();
+      await make.newProject();
+      await make.parse(world.name('listed'), 'x', 'blob');
+      for (const path of ['/jobs', '/projects', '/audit', `/webhooks/${id}/deliveries`]) {
+        const { items } = (await ask('GET', `${path}?after=&limit=1`)).json<{ items: unknown[] }>();
+        expect([path, items.length]).toEqual([path, 1]);
+      }
+      await make.call('DELETE', `/webhooks/${id}`);
+    },
+  ),
+  row(
     at('projects, models, artifacts, tokens, uploads and jobs'),
     'GET /projects, GET /projects/{pid}/models, GET /models/{mid}, GET /users/-/tokens, GET /uploads, GET /jobs',
     async tools => {
