@@ -161,7 +161,7 @@ export function readIdempotencyKey(
 ): IdempotencyKey | undefined {
   const key = parseIdempotencyKey(req);
   if (key === undefined) return undefined;
-  const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
+  const route = `${req.method} ${addressOf(req)}`;
   const under = (secretKey: string) => hmac(secretKey, route, JSON.stringify(req.body ?? null));
   const before = config.SECRET_KEY_BEFORE;
   return {
@@ -170,4 +170,13 @@ export function readIdempotencyKey(
     body: under(config.SECRET_KEY),
     ...(before ? { bodyBefore: under(before) } : {}),
   };
+}
+
+/** The address as it is usually spelled: Express matches any case, a slash at the end, and what is escaped needlessly. */
+function addressOf({ route, params }: Request): string {
+  const pattern: string = route.path;
+  return pattern.replace(/[{}]/g, '').replace(/\/[:*](\w+)/g, (_, name: string) => {
+    const segments = [params[name] ?? []].flat();
+    return segments.map(segment => `/${encodeURIComponent(segment)}`).join('');
+  });
 }

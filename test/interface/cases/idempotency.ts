@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { openStackDatabase } from '../../harness/databases/database.ts';
 import { type Row, row } from '../row.ts';
-import type { Answer, Options } from '../send.ts';
+import { type Answer, type Options, send } from '../send.ts';
 import { expectAnswer, expectError, type Tools } from '../tools.ts';
 
 const at = (words: string) => `Everywhere: Idempotency-Key on ${words}`;
@@ -205,6 +205,38 @@ export const IDEMPOTENCY: Row[] = [
         }
       } finally {
         await database.end();
+      }
+    },
+    'host',
+  ),
+  row(
+    at('an address, however it is spelled: in other case, escaped, with a slash at its end'),
+    'POST /remotes/launch, POST /remotes/{sid}/browse/{path}',
+    async ({ ask, make, world }) => {
+      const sid = await make.session();
+      const json = { sid, command: 'true' };
+      const folder = await make.folder();
+      const listing = `/remotes/${sid}/browse${folder}`;
+      const escaped = `/Remotes/${sid}/browse${folder.replace('t', '%74')}`;
+      for (const [usual, others, body] of [
+        ['/remotes/launch', ['/remotes/launch/', '/Remotes/LAUNCH', '/API/remotes/launch'], json],
+        [listing, [`/api${listing}`, escaped], undefined],
+      ] as const) {
+        const headers = { 'Idempotency-Key': world.name('spelled') };
+        expectAnswer(await ask('POST', usual, { headers, json: body }), 200);
+        for (const target of others) {
+          const request = { as: world.user, method: 'POST', target, headers, json: body };
+          expectAnswer(await send(world.url, request), 200);
+        }
+        const database = openStackDatabase(world.stack);
+        try {
+          const key = headers['Idempotency-Key'];
+          const rows = await database`select route from idempotency_keys where key = ${key}`;
+          // As the releases before this one stored it.
+          expect(rows.map(({ route }) => route)).toEqual([`POST ${usual}`]);
+        } finally {
+          await database.end();
+        }
       }
     },
     'host',
