@@ -64,6 +64,8 @@ const API_RIGHTS: Record<TableKey, string> = {
   // Workers count.
   jobStatistics: 'select',
   jobStatisticsProgress: 'select',
+  // Removing the record of a job leaves here what is to be counted of it.
+  uncountedJobs: 'select, insert',
   webhooks: `select (${columnsOf(WEBHOOK_COLUMNS)}), insert, delete`,
   // Removing the record of a job copies it here for pending deliveries.
   webhookDeliveries: 'select, update (record)',

@@ -3,10 +3,12 @@ import { anyOf } from '../database/any-of.ts';
 import type { Tx } from '../database/connect.ts';
 import {
   chunks,
+  jobStatisticsProgress,
   jobs,
   leftoverRuns,
   segments,
   sessions,
+  uncountedJobs,
   uploads,
   webhookDeliveries,
 } from '../database/schema.ts';
@@ -22,6 +24,8 @@ const CHUNKS = 10_000;
  * Removes those of these jobs that have ended and are not locked, and returns their ids. `lock` may lock some of them first:
  * what other rows need to know of them is written by then.
  *
+ * A job whose end is not counted yet becomes an uncounted one (workers/upkeep/job-statistics.ts).
+ *
  * A run that may still be on its host becomes a leftover run, whose id stays known. A batch job stays until its host
  * and batch system are cleaned up, as its row alone tells what is there.
  */
@@ -36,12 +40,16 @@ export async function removeJobs(
   const removed = await tx.execute<{ id: string; object: string | null }>(sql`
     with removed as (
       delete from ${jobs} where id = any(array(${free}))
-      returning id, kind, session, run_at, run_removed, array[${resultObjects(sql`result`)}] as objects,
+      returning id, kind, state, created, started, finished, session, run_at, run_removed, array[${resultObjects(sql`result`)}] as objects,
         ${kindIsOneOf(KINDS_THAT_RUN_ONCE)} and cancel_requested is null and coalesce(error ->> 'code' = 'outcome_unknown', false) as may_keep_running
     ), leftover as (
       insert into ${leftoverRuns} (id, session, run_at, may_keep_running)
       select id, session, run_at, may_keep_running from removed where ${leavesUnremoved} and not ${kindIsOneOf(KINDS_WITH_SUBMISSIONS)}
       on conflict do nothing
+    ), uncounted as (
+      insert into ${uncountedJobs} (id, kind, state, created, started, finished)
+      select id, kind, state, created, started, finished from removed
+      where not exists (select from ${jobStatisticsProgress} where ended_until > finished)
     )
     select id, object from removed, unnest(objects) as object`);
   const gone = [...new Set(removed.map(row => row.id))];

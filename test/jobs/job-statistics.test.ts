@@ -4,6 +4,7 @@ import { readStatistics } from '../../api/monitoring/job-statistics.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
+import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { countJobs } from '../../workers/upkeep/job-statistics.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 
@@ -15,7 +16,9 @@ let minute: number;
 
 beforeEach(async () => {
   database = given.database();
-  await database.db.execute(sql`truncate jobs, job_statistics, job_statistics_progress cascade`);
+  await database.db.execute(
+    sql`truncate jobs, uncounted_jobs, job_statistics, job_statistics_progress cascade`,
+  );
   minute = Math.floor(Date.now() / MINUTE) * MINUTE;
 });
 
@@ -167,6 +170,51 @@ test('many ends are counted in several statements, each of whole minutes', async
   }
 });
 
+test('a job whose record is removed is counted, before or after that, once', async () => {
+  const { db } = database;
+  const removeAll = async () => {
+    const ended = await db.select({ id: jobs.id }).from(jobs);
+    const ids = ended.map(({ id }) => id);
+    expect((await db.transaction(tx => removeJobs(tx, ids))).sort()).toEqual(ids.sort());
+  };
+  const ended = minute - 10 * MINUTE;
+  await store('command', 'failed', { finished: ended, wait: 1, duration: 2 });
+  await store('command', 'succeeded', { finished: ended, wait: 3, duration: 4 });
+  await removeAll();
+  await store('command', 'failed', { finished: ended });
+  await count();
+  // Counted already, and no more.
+  await removeAll();
+  await count();
+  const [told, ...others] = await read(20, 60);
+  expect(told).toMatchObject({ time: timeOf(ended), kind: 'command', succeeded: 1, failed: 2 });
+  expect([told?.wait?.longest, told?.duration?.longest, others]).toEqual([3, 4, []]);
+  // One that ends in a minute that is not settled is counted later.
+  await store('video', 'failed', { finished: minute - MINUTE + 1 });
+  await removeAll();
+  await db.execute(sql`update uncounted_jobs set finished = finished - interval '3 minutes'`);
+  await db.execute(
+    sql`update job_statistics_progress set ended_until = ended_until - interval '4 minutes'`,
+  );
+  await count();
+  expect(await read(20, 60)).toMatchObject([{ failed: 2 }, { kind: 'video', failed: 1 }]);
+  expect(await db.execute(sql`select from uncounted_jobs`)).toHaveLength(0);
+});
+
+test('removals amid counting leave out no job and count none twice', async () => {
+  const { db } = database;
+  const kept = 20;
+  for (let n = 0; n < kept; n++)
+    await store('command', 'failed', { finished: minute - (30 - n) * MINUTE });
+  const ended = await db.select({ id: jobs.id }).from(jobs);
+  const removals = ended.map(({ id }) => db.transaction(tx => removeJobs(tx, [id])));
+  const stopping = new AbortController().signal;
+  await Promise.all([...removals, ...[1, 2, 3].map(() => countJobs({ database, stopping }, 3))]);
+  await count();
+  const items = await read(60, 86_400);
+  expect(items.reduce((sum, { failed }) => sum + failed, 0)).toBe(kept);
+});
+
 test('a month of many jobs is counted, 30 days are kept', async () => {
   const db = database.db;
   await db.execute(sql`insert into jobs (id, kind, queue, owner, payload, state, created, started, finished)
@@ -179,7 +227,11 @@ test('a month of many jobs is counted, 30 days are kept', async () => {
     sql`select count(*)::int as kept from jobs where finished >= (select min(minute) from job_statistics)`,
   )) as unknown as [{ kept: number }];
   expect(items.reduce((sum, { succeeded }) => sum + succeeded, 0)).toBe(kept);
-  await db.execute(sql`update job_statistics set minute = minute - interval '2 days'`);
+  // In two steps: no row may take the minute of one that moves after it.
+  for (const days of [-60, 58])
+    await db.execute(
+      sql`update job_statistics set minute = minute + make_interval(days => ${days})`,
+    );
   await db.execute(
     sql`update job_statistics_progress set ended_until = ended_until - interval '3 minutes'`,
   );

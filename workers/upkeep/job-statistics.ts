@@ -1,6 +1,6 @@
 import { lt, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
-import { jobStatistics } from '../../shared/database/schema.ts';
+import { jobStatistics, jobs, uncountedJobs } from '../../shared/database/schema.ts';
 import { histogramOf } from '../../shared/jobs/duration-histogram.ts';
 import { hasEnded, hasSlot } from '../../shared/jobs/job-conditions.ts';
 import type { WorkerContext } from '../context.ts';
@@ -15,6 +15,16 @@ const KEPT = sql`interval '30 days'`;
 /** The most waiting jobs to count: more takes long and tells nothing new. */
 const MAX_WAITING = 100_000;
 const minuteOf = (time: ReturnType<typeof sql>) => sql`date_trunc('minute', ${time})`;
+
+/**
+ * Jobs that have ended, and of those that were removed what is to be counted. One statement sees each of them in one of the two
+ * places. A removal that read an older progress leaves jobs that are counted already; these are of minutes before.
+ */
+const ENDED = sql`(
+  select kind, state, created, started, finished from ${jobs} where ${hasEnded}
+  union all
+  select kind, state, created, started, finished from ${uncountedJobs}
+) ended`;
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'>;
 
@@ -51,6 +61,7 @@ async function countSome(tx: Tx, mostEnds: number): Promise<boolean> {
   const until = await findUntil(tx, progress, mostEnds);
   await countEnds(tx, from, until);
   await tx.execute(sql`update job_statistics_progress set ended_until = ${until}::timestamptz`);
+  await tx.delete(uncountedJobs).where(lt(uncountedJobs.finished, sql`${until}::timestamptz`));
   await tx.delete(jobStatistics).where(lt(jobStatistics.minute, sql`now() - ${KEPT}`));
   return true;
 }
@@ -63,8 +74,8 @@ async function findUntil(
 ): Promise<string> {
   const [row] = await tx.execute<{ until: string }>(sql`
     select greatest(${minuteOf(sql`finished`)}, ${from}::timestamptz + interval '1 minute')::text as until
-    from jobs
-    where ${hasEnded} and finished >= ${from}::timestamptz and finished < ${until}::timestamptz
+    from ${ENDED}
+    where finished >= ${from}::timestamptz and finished < ${until}::timestamptz
     order by finished offset ${mostEnds} limit 1`);
   return row?.until ?? until;
 }
@@ -80,9 +91,9 @@ async function countEnds(tx: Tx, from: string, until: string): Promise<void> {
       waits, longest_wait, durations, longest_duration)
     select ${minuteOf(sql`finished`)}, kind, ${count('succeeded')}, ${count('failed')}, ${count('cancelled')},
       ${histogramOf(wait)}, max(${wait}), ${histogramOf(duration)}, max(${duration})
-    from jobs
-    where ${hasEnded} and finished >= ${from}::timestamptz and finished < ${until}::timestamptz
-    group by 1, 2
+    from ${ENDED}
+    where finished >= ${from}::timestamptz and finished < ${until}::timestamptz
+    group by 1, 2 order by 1, 2
     on conflict (minute, kind) do update set succeeded = excluded.succeeded, failed = excluded.failed,
       cancelled = excluded.cancelled, waits = excluded.waits, longest_wait = excluded.longest_wait,
       durations = excluded.durations, longest_duration = excluded.longest_duration`);

@@ -28,6 +28,16 @@ export const jobStatistics = pgTable(
   table => [primaryKey({ columns: [table.minute, table.kind] })],
 );
 
+/** Jobs that ended, and were removed before their minute was counted: until it is. */
+export const uncountedJobs = pgTable('uncounted_jobs', {
+  id: text().primaryKey(),
+  kind: text().notNull(),
+  state: text().notNull(),
+  created: time().notNull(),
+  started: time(),
+  finished: time().notNull(),
+});
+
 /** One row, which the counting process locks: the minute up to which ends are counted, and when the depth was read. */
 export const jobStatisticsProgress = pgTable('job_statistics_progress', {
   id: smallint().primaryKey().default(1),
