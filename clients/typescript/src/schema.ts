@@ -47,7 +47,7 @@ export interface paths {
         };
         /**
          * Who did what
-         * @description In the order of the chain, or from its end with `order=newest`. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address; of too many, one entry a minute without `user` and `address` tells. A password of Basic that is right is told, as `login`, when it first comes from an address to an API process. The target of a command is the SHA-256 of its text, that of a file of a host the SHA-256 of its path; that of a session is its id and ACCOUNT@HOST, and that of a worker its id and `drain` or `resume`. `user.promote` and `user.demote` tell who becomes an administrator and is one no more; `user.update` is an older word for every change of rights.
+         * @description In the order of the chain, or from its end with `order=newest`. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address; of too many, one entry a minute without `user` and `address` tells. A password of Basic that is right is told, as `login`, when it first comes from an address to an API process. The target of a command is the SHA-256 of its text, that of a file of a host the SHA-256 of its path; that of a session is its id and ACCOUNT@HOST, and that of a worker its id and `drain` or `resume`. `user.promote` and `user.demote` tell who becomes an administrator and is one no more; `user.update` is an older word for every change of rights: with `action=user.update` come `user.promote`, `user.demote`, `user.disable` and `user.enable` too.
          */
         get: operations["listAuditEntries"];
         put?: never;
@@ -1507,7 +1507,7 @@ export interface paths {
         get: operations["getUser"];
         /**
          * Change a user's password or rights, or disable the user
-         * @description Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions; a reset deletes their webhooks, which wait while the user is disabled.
+         * @description Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens, webhooks and remote sessions.
          */
         put: operations["changeUser"];
         post?: never;
@@ -1906,7 +1906,7 @@ export interface components {
             created: string;
             /**
              * Format: date-time
-             * @description When it was last read, to the hour.
+             * @description When it was last read, to the minute.
              */
             used: string;
         };
@@ -1935,6 +1935,47 @@ export interface components {
             limit: number;
             /** @description When the entry that is removed first was last used; null where there is none. */
             oldest: string | null;
+        };
+        /**
+         * @example {
+         *       "id": "01KB4T9X4E6F8G0H2J4K6M8P0R",
+         *       "name": "Weather",
+         *       "description": "",
+         *       "role": "administrator",
+         *       "created": "2026-11-20T09:30:00.000Z",
+         *       "updated": "2026-11-20T09:30:04.250Z",
+         *       "acl": {
+         *         "administrators": [
+         *           {
+         *             "user": "ada"
+         *           }
+         *         ],
+         *         "writers": [
+         *           {
+         *             "user": "grace"
+         *           }
+         *         ],
+         *         "readers": []
+         *       },
+         *       "cache": {
+         *         "bytes": 1234567,
+         *         "limit": 0,
+         *         "oldest": "2026-11-20T09:30:04.250Z"
+         *       }
+         *     }
+         */
+        ChangedProject: {
+            id: string;
+            name: string;
+            description: string;
+            /** @description After the change; null where you took your own part in the project away. */
+            role: ("administrator" | "writer" | "reader") | null;
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            updated: string;
+            acl: components["schemas"]["AccessList"];
+            cache: components["schemas"]["CacheUse"];
         };
         Column: {
             name: string;
@@ -2204,6 +2245,8 @@ export interface components {
             port?: number;
             /** @default false */
             private?: boolean;
+            /** @description The job's name, for lists. */
+            name?: string;
         };
         /**
          * @example {
@@ -2717,6 +2760,15 @@ export interface components {
         };
         /**
          * @example {
+         *       "name": "looking for frames"
+         *     }
+         */
+        ListingRequest: {
+            /** @description The job's name, for lists. */
+            name?: string;
+        };
+        /**
+         * @example {
          *       "success": true,
          *       "target": "/"
          *     }
@@ -3038,10 +3090,7 @@ export interface components {
         NewParameter: {
             /** @description Any JSON value, `null` too. */
             value: unknown;
-            /**
-             * @description Whether it is an input of the model.
-             * @default false
-             */
+            /** @description Whether it is an input of the model. Absent: as before, and false at first. */
             input?: boolean;
         };
         /**
@@ -11697,7 +11746,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Project"];
+                    "application/json": components["schemas"]["ChangedProject"];
                 };
             };
             /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
@@ -14044,7 +14093,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ListingRequest"];
+            };
+        };
         responses: {
             /** @description The entries, as arrays side by side. */
             200: {
@@ -14109,8 +14162,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `payload_too_large`: Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `address_too_long`: Address too long */
             414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
