@@ -1,6 +1,6 @@
 import type { HostEndpoint } from '../service/operations.ts';
 
-type Endpoint = Required<HostEndpoint>;
+type Endpoint = Required<Omit<HostEndpoint, 'name'>>;
 
 /** Where a machine is reached. */
 export const EndpointFields = ({ endpoint }: { endpoint?: Endpoint }) => (
