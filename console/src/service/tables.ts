@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/preact-query';
 import { type components, type RowsPage, unwrap, type Value } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import type { View } from './table-view.ts';
 import { tagged, tagOf } from './tagged.ts';
 
 type Schemas = components['schemas'];
@@ -21,14 +22,6 @@ export interface TableKey {
 
 /** How often the service is asked whether another table has taken its place. */
 const TABLE_MS = 10_000;
-
-/** The order of the rows, and the filters that they all pass, as the service takes them. */
-export interface View {
-  /** Names of columns, `-` before those that descend. */
-  sort: string[];
-  /** `column:op:value` each. */
-  filter: string[];
-}
 
 export interface SeriesRange {
   filter: string[];

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { artifactPath, downloadName } from '../service/models.ts';
 import { apiPath } from '../service/place.ts';
-import { makeView, readCsv, type TableKey, type View } from '../service/tables.ts';
+import type { View } from '../service/table-view.ts';
+import { makeView, readCsv, type TableKey } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { DownloadIcon } from '../ui/icons.tsx';
 import { formatCount } from '../ui/numbers.ts';

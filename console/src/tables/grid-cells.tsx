@@ -1,7 +1,8 @@
 // biome-ignore-all lint/a11y/useSemanticElements: cells stand where they are put, which those of a <table> do not.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names the cell that is chosen.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid takes the keys of all its cells.
-import { type Column, type Value, type View, valueText } from '../service/tables.ts';
+import type { View } from '../service/table-view.ts';
+import { type Column, type Value, valueText } from '../service/tables.ts';
 import { DownIcon, HistogramIcon, UpIcon } from '../ui/icons.tsx';
 import type { CellPlace } from './use-chosen-cell.ts';
 import { directionOf, turnSort } from './view-address.ts';

@@ -1,7 +1,8 @@
 // biome-ignore-all lint/a11y/useSemanticElements: rows and cells stand where they are put, which those of a <table> do not.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names the cell that is chosen.
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
-import { type Column, lookAgain, readRowsOf, type TableKey, type View } from '../service/tables.ts';
+import type { View } from '../service/table-view.ts';
+import { type Column, lookAgain, readRowsOf, type TableKey } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { formatCount } from '../ui/numbers.ts';

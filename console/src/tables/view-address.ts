@@ -1,4 +1,4 @@
-import type { View } from '../service/tables.ts';
+import type { View } from '../service/table-view.ts';
 
 export const OPS = { eq: '=', ne: '≠', lt: '<', le: '≤', gt: '>', ge: '≥', null: 'missing' };
 export type Op = keyof typeof OPS;
