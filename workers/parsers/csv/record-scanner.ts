@@ -247,7 +247,8 @@ export class RecordScanner {
       }
     }
     const from = this.#start - this.#base;
-    this.#carriesLineBreak = hasLineBreak(chunk, from, chunk.length);
+    this.#carriesLineBreak =
+      (from < 0 && this.#carriesLineBreak) || hasLineBreak(chunk, from, chunk.length);
     this.#carriesText = (from < 0 && this.#carriesText) || hasText(chunk, from, chunk.length);
     this.#state = state;
     this.#field = field;

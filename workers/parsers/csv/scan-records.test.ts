@@ -88,3 +88,15 @@ test('a line of spaces may be split over chunks, and lines of text too', async (
   ] as const)
     expect((await scan(content)).problems.map(([line]) => line)).toEqual(lines);
 });
+
+test('a malformed record whose lines are many chunks before its end may have swallowed others', async () => {
+  for (const [lines, isFatal] of [
+    ['1,2', false],
+    ['1,2\n3,4', true],
+  ] as const) {
+    const before = `a,b\n${'-'.repeat((1 << 20) - 100)},2\n`;
+    const path = place(`${before}"${lines}${'-'.repeat(1_200_000)}",5,6\n7,8\n`);
+    const found = await scanRecords(path, await detectDialect(path, { delimiter: ',' }));
+    expect([lines, found.isFatal, found.problems.length]).toEqual([lines, isFatal, 1]);
+  }
+});
