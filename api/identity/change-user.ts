@@ -18,7 +18,7 @@ import {
 import { auditOf } from './audit.ts';
 import { clientAddress } from './client-address.ts';
 import { currentUser, requireAdministrator } from './current-user.ts';
-import { endAccess, NOTHING_ENDED, publishEndedAccess, removeWebhooks } from './end-access.ts';
+import { endAccess, NOTHING_ENDED, publishEndedAccess } from './end-access.ts';
 import { forgetFailedLogins } from './failed-logins.ts';
 import { lockWithAdministrator } from './lock-user.ts';
 import type { PasswordVerifier } from './password-verifier.ts';
@@ -102,10 +102,8 @@ async function write(
     for (const action of actionsOf(changed)) await audit(tx, action, name);
     const isReset = passwordHash && !isOwn;
     if (isReset) await forgetFailedLogins(tx, name);
-    if (!changed.disabled && !isReset) return { written, ended: NOTHING_ENDED };
-    // Before the jobs of sessions are cancelled, whose ends would be sent.
-    await removeWebhooks(tx, name, audit);
-    return { written, ended: await endAccess(tx, name, audit) };
+    const ends = changed.disabled || isReset;
+    return { written, ended: ends ? await endAccess(tx, name, audit) : NOTHING_ENDED };
   });
   if (ended) publishEndedAccess(api, name, ended);
   return written;

@@ -15,10 +15,12 @@ export interface EndedAccess {
 export const NOTHING_ENDED: EndedAccess = { jobs: [], sessions: [] };
 
 /**
- * Ends all that lets a user in but the password, and the remote sessions. The user's row must be locked: whatever is
- * created for a user locks it too.
+ * Ends all that lets a user in but the password, the remote sessions and the webhooks. The user's row must be locked:
+ * whatever is created for a user locks it too.
  */
 export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Promise<EndedAccess> {
+  // Before the jobs of sessions are cancelled, whose ends would be sent.
+  await removeWebhooks(tx, username, audit);
   await tx.delete(logins).where(eq(logins.username, username));
   const endedTokens = await tx
     .delete(tokens)
@@ -30,7 +32,7 @@ export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Pr
   return ended;
 }
 
-export async function removeWebhooks(tx: Tx, username: string, audit: WriteAudit): Promise<void> {
+async function removeWebhooks(tx: Tx, username: string, audit: WriteAudit): Promise<void> {
   const removed = await tx
     .delete(webhooks)
     .where(eq(webhooks.owner, username))

@@ -14,7 +14,7 @@ import { isOpenByOwner } from '../../shared/jobs/job-conditions.ts';
 import type { WriteAudit } from './audit.ts';
 import { disownJobs, nobodyAfter } from './disown-jobs.ts';
 import { disownUploads } from './disown-uploads.ts';
-import { type EndedAccess, endAccess, removeWebhooks } from './end-access.ts';
+import { type EndedAccess, endAccess } from './end-access.ts';
 
 /**
  * Removes a user: ends the sessions and cancels the open jobs (both are returned), and gives what remains an owner that
@@ -40,7 +40,6 @@ export async function removeUser(
   const names = listed.map(({ name }) => name);
   await audit(tx, 'host.update', names);
   const ended = await endAccess(tx, username, audit);
-  await removeWebhooks(tx, username, audit);
   const emptied = await leaveProjects(tx, { username, heir, audit });
   await disownUploads(tx, { username, nobody });
   // Parses too, into projects of others: what a parse makes is its user's, who is no writer any more.

@@ -45,7 +45,7 @@ export async function resetAdministrator(
   });
   const done = isNew
     ? `${name} is a new administrator`
-    : `${name} is an administrator with a new password; the logins, tokens and sessions before have ended`;
+    : `${name} is an administrator with a new password; the logins, tokens, webhooks and sessions before have ended`;
   const sentence = isMadeUp ? `${done}.\nPassword: ${password} (shown only now)` : `${done}.`;
   const record = { username: name, created: isNew, ...(isMadeUp && { password }) };
   await printRecord(record, { sentence, json });

@@ -40,6 +40,9 @@ describeUnless(undefined, 'windlass admin reset', () => {
       name: 't',
       scope: 'read',
     });
+    const hook = await ada.post<{ id: string }>('/api/webhooks', {
+      url: 'https://receiver.example/',
+    });
     await database`update users set disabled = true where username = 'ada'`;
     const { code, stdout, stderr } = await run(['ada'], byUrl());
     expect([code, stderr]).toEqual([0, '']);
@@ -56,6 +59,8 @@ describeUnless(undefined, 'windlass admin reset', () => {
       expect.arrayContaining(['password by null', 'user.promote by null', 'user.enable by null']),
     );
     expect(await told(id)).toContain('token.delete by null');
+    expect(await again.get('/api/webhooks')).toMatchObject({ items: [] });
+    expect(await told(hook.id)).toContain('webhook.delete by null');
   });
 
   test('lets in at once who has tried too many passwords', async () => {
