@@ -16,6 +16,7 @@ import { scheduleDeletion } from '../storage/pending-deletions.ts';
 import { KINDS_THAT_RUN_ONCE, KINDS_WITH_SUBMISSIONS } from './catalog.ts';
 import { CLEAN_UP, kindIsOneOf, leavesUnremoved } from './job-conditions.ts';
 import { resultObjects } from './result-objects.ts';
+import { STATISTICS_KEPT } from './statistics-retention.ts';
 
 /** Chunk rows that one statement removes. */
 const CHUNKS = 10_000;
@@ -49,7 +50,9 @@ export async function removeJobs(
     ), uncounted as (
       insert into ${uncountedJobs} (id, kind, state, created, started, finished)
       select id, kind, state, created, started, finished from removed
-      where not exists (select from ${jobStatisticsProgress} where ended_until > finished)
+      where finished > now() - ${STATISTICS_KEPT}
+        and not exists (select from ${jobStatisticsProgress} where ended_until > finished)
+      on conflict do nothing
     )
     select id, object from removed, unnest(objects) as object`);
   const gone = [...new Set(removed.map(row => row.id))];

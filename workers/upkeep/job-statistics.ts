@@ -3,6 +3,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { jobStatistics, jobs, uncountedJobs } from '../../shared/database/schema.ts';
 import { histogramOf } from '../../shared/jobs/duration-histogram.ts';
 import { hasEnded, hasSlot } from '../../shared/jobs/job-conditions.ts';
+import { STATISTICS_KEPT } from '../../shared/jobs/statistics-retention.ts';
 import type { WorkerContext } from '../context.ts';
 
 /** Longer than any transaction that ends a job, so a minute is counted after all its ends are committed. */
@@ -11,7 +12,6 @@ const SETTLED = sql`interval '1 minute'`;
 const SPAN = sql`interval '6 hours'`;
 /** Ends in one statement, which may take 10 s; more if they fall into one minute. */
 const MAX_ENDS = 50_000;
-const KEPT = sql`interval '30 days'`;
 /** The most waiting jobs to count: more takes long and tells nothing new. */
 const MAX_WAITING = 100_000;
 const minuteOf = (time: ReturnType<typeof sql>) => sql`date_trunc('minute', ${time})`;
@@ -37,7 +37,7 @@ export async function countJobs(
   mostEnds = MAX_ENDS,
 ): Promise<void> {
   await db.execute(sql`insert into job_statistics_progress (ended_until)
-    values (${minuteOf(sql`now() - ${KEPT}`)}) on conflict do nothing`);
+    values (${minuteOf(sql`now() - ${STATISTICS_KEPT}`)}) on conflict do nothing`);
   while (!stopping.aborted && (await db.transaction(tx => countSome(tx, mostEnds))));
 }
 
@@ -62,7 +62,7 @@ async function countSome(tx: Tx, mostEnds: number): Promise<boolean> {
   await countEnds(tx, from, until);
   await tx.execute(sql`update job_statistics_progress set ended_until = ${until}::timestamptz`);
   await tx.delete(uncountedJobs).where(lt(uncountedJobs.finished, sql`${until}::timestamptz`));
-  await tx.delete(jobStatistics).where(lt(jobStatistics.minute, sql`now() - ${KEPT}`));
+  await tx.delete(jobStatistics).where(lt(jobStatistics.minute, sql`now() - ${STATISTICS_KEPT}`));
   return true;
 }
 
