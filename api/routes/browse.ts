@@ -23,7 +23,8 @@ const listing = z
     mtimes: z.array(z.iso.datetime()),
   })
   .meta({ id: 'DirectoryListing' });
-const listingRequest = z.strictObject({ name: jobName }).meta({ id: 'ListingRequest' });
+/** Clients of Slycat send filters, which are passed over. */
+const listingRequest = z.looseObject({ name: jobName }).meta({ id: 'ListingRequest' });
 /** In the order of their lines in the job's output. */
 const COLUMNS = ['names', 'sizes', 'types', 'mtimes'] as const;
 

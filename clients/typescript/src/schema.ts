@@ -2766,6 +2766,8 @@ export interface components {
         ListingRequest: {
             /** @description The job's name, for lists. */
             name?: string;
+        } & {
+            [key: string]: unknown;
         };
         /**
          * @example {

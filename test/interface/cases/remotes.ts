@@ -264,10 +264,10 @@ export const REMOTES: Row[] = [
         expect(mtimes).toEqual([time, time]);
       }
       expectError(await ask('POST', `/remotes/${sid}/browse/nowhere`), 404, { code: 'not_found' });
-      const wrong = { json: { label: 'x' } };
+      const wrong = { json: { name: 1 } };
       const refused = await ask('POST', `/remotes/${sid}/browse${folder}`, wrong);
       const { fields } = expectError(refused, 400, { code: 'invalid_input' });
-      expect(fields?.map(({ field }) => field)).toEqual(['label']);
+      expect(fields?.map(({ field }) => field)).toEqual(['name']);
     },
     'host',
   ),
