@@ -88,9 +88,10 @@ describeUnless(skip, 'accounts on a host', () => {
             errors: '',
             returncode: 0,
           });
-          expect(await launch(sid, 'cd /usr; pwd')).toMatchObject({
-            output: expect.stringContaining('\n/usr'),
-          });
+          // With "once" a command sees functions that are exported, as those of zsh cannot be.
+          const isThere = shell === 'bash' || Object.keys(how).length > 0;
+          const output = isThere ? expect.stringContaining('\n/usr') : '/usr\n';
+          expect(await launch(sid, 'cd /usr; pwd')).toMatchObject({ output });
           await client.delete(`/api/remotes/${sid}`);
         }
       }),
