@@ -1,4 +1,5 @@
 import express, { type Express, Router } from 'express';
+import { explainMissingObject } from '../shared/installation/store-marker.ts';
 import type { ApiContext } from './context.ts';
 import { addressTooLong, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
 import { locateBelow, publicPath } from './http/public-url.ts';
@@ -71,6 +72,8 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   app.use(operations);
 
   app.use(refuseUnknownPath);
-  app.use(answerErrors(api.log));
+  app.use(
+    answerErrors(api.log, error => explainMissingObject(api.database.db, api.objects, error)),
+  );
   return app;
 }

@@ -1,7 +1,11 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
-import { notFound, WindlassError } from '../../shared/errors/errors.ts';
-import type { ByteRange, StoredObject } from '../../shared/storage/object-store.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import {
+  type ByteRange,
+  MissingObject,
+  type StoredObject,
+} from '../../shared/storage/object-store.ts';
 import type { ApiContext } from '../context.ts';
 import { attachment } from './attachment.ts';
 import { readRange } from './byte-range.ts';
@@ -33,10 +37,10 @@ export async function sendObject(
 ): Promise<void> {
   const object = await api.objects.stat(key);
   if (!object)
-    throw notFound(
-      'the bytes are no longer kept.',
-      "A job's result is kept for 24 hours; an object in a project may have been replaced just now: ask again.",
-    );
+    throw new MissingObject({
+      detail: 'The bytes are no longer kept.',
+      hint: "A job's result is kept for 24 hours; an object in a project may have been replaced just now: ask again.",
+    });
   const headers = {
     ETag: entityTag({ key }),
     'Accept-Ranges': 'bytes',

@@ -10,9 +10,16 @@ export const refuseUnknownPath: RequestHandler = req => {
   throw notFound(`there is no ${req.path}.`, 'GET / says where to begin.');
 };
 
-/** The last middleware. Answers a WindlassError as ERRORS says, any other error with a bare 500 and the request id. */
-export function answerErrors(log: Logger): ErrorRequestHandler {
-  return (thrown: unknown, req, res, _next) => {
+/**
+ * The last middleware. Answers a WindlassError as ERRORS says, any other error with a bare 500 and the request id. `explain`
+ * may find another error behind one.
+ */
+export function answerErrors(
+  log: Logger,
+  explain: (error: unknown) => Promise<unknown>,
+): ErrorRequestHandler {
+  return async (found: unknown, req, res, _next) => {
+    const thrown = await explain(found);
     const error = toWindlassError(thrown);
     if (error.code === 'internal' || isDatabaseFull(thrown))
       log.error(

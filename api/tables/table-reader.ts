@@ -1,8 +1,8 @@
 import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
-import { conflict, notFound, unavailable, WindlassError } from '../../shared/errors/errors.ts';
+import { conflict, unavailable, WindlassError } from '../../shared/errors/errors.ts';
 import { packageRoot } from '../../shared/process/package-root.ts';
-import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { MissingObject, type ObjectStore } from '../../shared/storage/object-store.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { FromThread, TableFile, TableTask, TaskResult, ToThread } from './thread-protocol.ts';
@@ -163,22 +163,24 @@ export class TableReader {
       }
     } catch (error) {
       if (pending)
-        pending.error ??= signal?.aborted ? signal.reason : isGone(error) ? new FileGone() : error;
+        pending.error ??= signal?.aborted
+          ? signal.reason
+          : error instanceof MissingObject
+            ? new FileGone()
+            : error;
     }
     thread.postMessage({ fetch, bytes } satisfies ToThread, bytes ? [bytes] : []);
   }
 }
 
-const isGone = (error: unknown) => error instanceof WindlassError && error.code === 'not_found';
-
 const replaced = () =>
   conflict('the table was replaced or deleted, or its view removed, just now.', 'Ask again.');
 
 const bytesLost = () =>
-  notFound(
-    'the bytes are no longer kept.',
-    'The object store has lost them: upload the table again.',
-  );
+  new MissingObject({
+    detail: 'The bytes are no longer kept.',
+    hint: 'The object store has lost them: upload the table again.',
+  });
 
 const endedEarly = () => new WindlassError('bad_request', { detail: 'The request ended early.' });
 

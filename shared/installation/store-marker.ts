@@ -4,7 +4,7 @@ import type { Db } from '../database/connect.ts';
 import { installation } from '../database/schema.ts';
 import { unavailable, WindlassError } from '../errors/errors.ts';
 import { OBJECT_PREFIXES } from '../jobs/object-keys.ts';
-import type { ObjectStore, StoredObject } from '../storage/object-store.ts';
+import { MissingObject, type ObjectStore, type StoredObject } from '../storage/object-store.ts';
 
 /** Under this key a store has the id of the installation whose objects it holds. */
 export const MARKER = 'installation';
@@ -70,6 +70,19 @@ export async function findForeignStore(
 export async function assertOwnStore(db: Db, objects: ObjectStore): Promise<void> {
   const foreign = await findForeignStore(db, objects);
   if (foreign) throw unavailable(foreign.problem, foreign.hint, 5);
+}
+
+/** The error itself, but an outage for an object that is missing where the store is not that of this database. */
+export async function explainMissingObject(
+  db: Db,
+  objects: ObjectStore,
+  error: unknown,
+): Promise<unknown> {
+  if (!(error instanceof MissingObject)) return error;
+  return assertOwnStore(db, objects).then(
+    () => error,
+    (outage: unknown) => outage,
+  );
 }
 
 const rememberMark = (db: Db) =>

@@ -16,7 +16,6 @@ import {
 } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
-import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
 import { Beneath } from './beneath.ts';
 import { isRefused, translateCheckError, translateFileError } from './file-errors.ts';
@@ -24,6 +23,7 @@ import { assertFreeSpace } from './free-space.ts';
 import {
   assertKey,
   type GetOptions,
+  MissingObject,
   type ObjectSource,
   type ObjectStore,
   type PutOptions,
@@ -276,7 +276,6 @@ function noneIfMissing(error: unknown): never[] {
 }
 
 function rethrowMissing(error: unknown): never {
-  if (isMissing(error))
-    throw new WindlassError('not_found', { detail: 'There is no such object.', cause: error });
+  if (isMissing(error)) throw new MissingObject({ cause: error });
   rethrow(error);
 }

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { WindlassError } from '../errors/errors.ts';
 
 /** A byte range, both ends included, as in RFC 9110's byte ranges. */
 export interface ByteRange {
@@ -16,6 +17,16 @@ export interface StoredObject {
   modified: Date;
   /** The entity tag with which the store itself sends the bytes, where it does. */
   tag?: string;
+}
+
+/**
+ * The store has no such object. Where a row refers to it, that is a loss only in the store of this database: see
+ * explainMissingObject().
+ */
+export class MissingObject extends WindlassError {
+  constructor(options: { detail?: string; hint?: string; cause?: unknown } = {}) {
+    super('not_found', { detail: 'There is no such object.', ...options });
+  }
 }
 
 export interface AddressOptions {
@@ -36,7 +47,7 @@ export interface ObjectStore {
    * bytes.
    */
   put(key: string, bytes: ObjectSource, options?: PutOptions): Promise<number>;
-  /** Returns the bytes, or those of the range. Throws WindlassError `not_found` before the first byte. */
+  /** Returns the bytes, or those of the range. Throws MissingObject before the first byte. */
   get(key: string, options?: GetOptions): Promise<Readable>;
   /**
    * Fills the buffer with the object's bytes from `start` on. Only in stores where this is faster than a stream. Throws

@@ -1,6 +1,7 @@
 import { S3Error } from 'minio';
 import { unavailable, WindlassError } from '../errors/errors.ts';
 import { findTlsFault } from '../process/tls-faults.ts';
+import { MissingObject } from './object-store.ts';
 
 /** No byte went either way for longer than the request allows, while the server was expected to act. */
 export class StallTimeout extends Error {
@@ -75,8 +76,7 @@ export function translateS3Error(error: unknown, status?: number): unknown {
     );
   }
   if (code === 'NoSuchBucket') return bucketGone(error);
-  if (isMissing(error))
-    return new WindlassError('not_found', { detail: 'There is no such object.', cause: error });
+  if (isMissing(error)) return new MissingObject({ cause: error });
   const tls = findTlsFault(error);
   if (tls)
     return storeUnavailable(

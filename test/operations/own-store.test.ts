@@ -28,6 +28,13 @@ describeStack(undefined, 'an object store that is not that of the database', for
     const { checks } = (await answer.json()) as { checks: { objects: string | null } };
     return [answer.status, checks.objects];
   };
+  const releasesOf = (job: string) =>
+    stack
+      .log()
+      .split('\n')
+      .filter(line => line.includes(job) && line.includes('the job is released'));
+  const isOver = async (job: string) =>
+    (await client.get<{ finished: string | null }>(`/api/jobs/${job}`)).finished !== null;
   const start = () => {
     const { DATA_DIR = '', PORT = '', HOST = '' } = stack.environment;
     const settings = { DATA_DIR, PORT, HOST };
@@ -56,24 +63,43 @@ describeStack(undefined, 'an object store that is not that of the database', for
       await putPart(client, partPath(uid, 0, 0), utf8('n\n3\n'));
       renameSync(objects(), `${objects()}-away`);
       const { job } = (await (await finishUpload(client, uid, [1])).json()) as { job: string };
-      const releases = () =>
-        stack
-          .log()
-          .split('\n')
-          .filter(line => line.includes(job) && line.includes('the job is released'));
-      const isOver = async () =>
-        (await client.get<{ finished: string | null }>(`/api/jobs/${job}`)).finished !== null;
-      await waitFor(async () => releases().length > 1 || (await isOver()), {
+      await waitFor(async () => releasesOf(job).length > 1 || (await isOver(job)), {
         what: 'another try',
         timeoutMs: 30_000,
       });
-      expect(await isOver()).toBe(false);
-      expect(releases()[0]).toContain('The object store is not that of this database');
+      expect(await isOver(job)).toBe(false);
+      expect(releasesOf(job)[0]).toContain('The object store is not that of this database');
       rmSync(objects(), { recursive: true, force: true });
       renameSync(`${objects()}-away`, objects());
       expect(await waitForEnd(client, job, 60_000)).toMatchObject({ state: 'succeeded' });
     }
     expect(stack.log()).not.toContain('lost or changed a part');
+  });
+
+  test('is an outage for what is read, and lets a view wait', async () => {
+    const csv = `n\n${Array.from({ length: 100 }, (_, n) => n).join('\n')}\n`;
+    const table = await makeTable(client, { mid, aid: 'read', csv });
+    const reads = [`${table}/rows?limit=3`, `/api/models/${mid}/files/note`];
+    const begun = { mid, input: false, parser: 'blob', aids: ['note'] };
+    const { id: uid } = await client.post<{ id: string }>('/api/uploads', begun);
+    await putPart(client, partPath(uid, 0, 0), utf8('kept'));
+    const { job } = (await (await finishUpload(client, uid, [1])).json()) as { job: string };
+    await waitForEnd(client, job);
+    renameSync(objects(), `${objects()}-away`);
+    for (const path of reads) {
+      const { detail } = await expectProblem(await client.fetch(path), 503, 'unavailable');
+      expect(detail).toContain('The object store is not that of this database');
+    }
+    const sorted = await client.fetch(`${table}/rows?sort=-n`, { headers: { Prefer: 'wait=0' } });
+    const view = (await sorted.json()) as { id: string };
+    await waitFor(async () => releasesOf(view.id).length > 0 || (await isOver(view.id)), {
+      what: 'the release of the view',
+      timeoutMs: 30_000,
+    });
+    rmSync(objects(), { recursive: true, force: true });
+    renameSync(`${objects()}-away`, objects());
+    expect(await waitForEnd(client, view.id, 60_000)).toMatchObject({ state: 'succeeded' });
+    for (const path of reads) expect((await client.fetch(path)).status).toBe(200);
   });
 
   test('is told by /readyz where another installation uses it', async () => {

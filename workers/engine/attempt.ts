@@ -12,6 +12,7 @@ import {
   toErrorRecord,
   WindlassError,
 } from '../../shared/errors/errors.ts';
+import { explainMissingObject } from '../../shared/installation/store-marker.ts';
 import { SESSION_ENDED, USER_REMOVED } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOBS, type JobKind, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { backoffAfter, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
@@ -77,7 +78,9 @@ export class Attempt {
       const outcome = await handler({ ...this.context, sid: session, payload });
       return { ...outcome, result: JOBS[kind].result.parse(outcome.result) };
     } catch (error) {
-      throw causeOf(error, this.#claim.signals);
+      const { database, objects } = this.#worker;
+      const cause = causeOf(error, this.#claim.signals);
+      throw await explainMissingObject(database.db, objects, cause);
     }
   }
 
