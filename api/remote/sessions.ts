@@ -160,12 +160,34 @@ export async function lockSession(
   return row;
 }
 
-/** Records a use in `accessed`, at most once a minute. The request itself succeeds without it. */
+/** Seconds between two records of uses. */
+const TOUCH_SECONDS = 60;
+
+/**
+ * Records that the session is used, while bytes for its host arrive for which there is no job yet, until the returned
+ * function is called.
+ */
+export async function keepSessionAlive(
+  api: Pick<ApiContext, 'database' | 'log'>,
+  session: Pick<SessionRecord, 'sid' | 'accessed'>,
+  idleSeconds: number,
+): Promise<() => void> {
+  const seconds = Math.min(TOUCH_SECONDS, idleSeconds / 4);
+  await touchSession(api, session, seconds);
+  const touchAgain = () => touchSession(api, { ...session, accessed: LONG_AGO }, seconds);
+  const timer = setInterval(touchAgain, seconds * 1_000);
+  return () => clearInterval(timer);
+}
+
+const LONG_AGO = new Date(0);
+
+/** Records a use in `accessed`, at most once in so many seconds. The request itself succeeds without it. */
 export async function touchSession(
   { database, log }: Pick<ApiContext, 'database' | 'log'>,
   { sid, accessed }: Pick<SessionRecord, 'sid' | 'accessed'>,
+  seconds = TOUCH_SECONDS,
 ): Promise<void> {
-  if (Date.now() - accessed.getTime() < 60_000) return;
+  if (Date.now() - accessed.getTime() < seconds * 1_000) return;
   const touch = database.db
     .update(sessions)
     .set({ accessed: sql`now()` })
@@ -173,7 +195,7 @@ export async function touchSession(
       and(
         eq(sessions.sid, sid),
         isNull(sessions.ended),
-        sql`${sessions.accessed} < now() - interval '1 minute'`,
+        sql`${sessions.accessed} < now() - make_interval(secs => ${seconds})`,
       ),
     );
   await writeOrLog(log, 'recording the use of a session', touch);

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
+import type { SessionRecord } from '../../shared/database/api-columns.ts';
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
@@ -23,7 +24,13 @@ import { operation } from '../openapi/operation.ts';
 import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 import { sendFile } from '../remote/send-file.ts';
-import { findSession, lockSession, type SessionKey, sessionKey } from '../remote/sessions.ts';
+import {
+  findSession,
+  keepSessionAlive,
+  lockSession,
+  type SessionKey,
+  sessionKey,
+} from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import { refuseOtherContent } from '../uploads/refuse-other-content.ts';
 import { checkAnnouncedSize, storeBody } from '../uploads/store-part.ts';
@@ -122,9 +129,12 @@ export default routes('raw-body', (router, api) => {
         };
         const key = sessionKey(api, res, pathParameter(req, 'sid'));
         // Before the bytes are taken.
-        const { refusal } = await admit({ req, res }, key);
+        const { refusal, session } = await admit({ req, res }, key);
         const id = newId();
-        const { object, size, digest } = await store(req, { id, owner: key.owner });
+        const stopKeeping = session && (await keepSessionAlive(api, session, key.idleSeconds));
+        const { object, size, digest } = await store(req, { id, owner: key.owner }).finally(
+          stopKeeping,
+        );
         // An Idempotency-Key is bound to these.
         req.body = { size, digest, ...options };
         const ended = await withObject(object, async () => {
@@ -172,11 +182,14 @@ export default routes('raw-body', (router, api) => {
   });
 
   /** Throws what forbids to write. A repeat may have its answer already: it is refused where no job is found. */
-  async function admit({ req, res }: Exchange, key: SessionKey): Promise<{ refusal?: unknown }> {
+  async function admit(
+    { req, res }: Exchange,
+    key: SessionKey,
+  ): Promise<{ refusal?: unknown; session?: SessionRecord }> {
     try {
-      await findSession(api.database.db, key);
+      const session = await findSession(api.database.db, key);
       await requireWorker(api, 'write-file');
-      return {};
+      return { session };
     } catch (refusal) {
       if (await repeatsEarlierRequest(api, { req, res })) return { refusal };
       throw refusal;

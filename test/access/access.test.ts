@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { logIn } from '../harness/browser/browser-login.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
+import { utf8 } from '../harness/clients/tables.ts';
 import { whileLocked } from '../harness/databases/while-locked.ts';
 import {
   addHost,
@@ -295,9 +299,9 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
 });
 
 describeUnless(missingPrograms('sshd'), 'a session that nobody uses', () => {
-  test('is over at the moment it said; a job in it puts that off', async () => {
+  test('is over at the moment it said; a job in it, or a file that is sent there, puts that off', async () => {
     const [stack, sshd] = await Promise.all([
-      startStack({ env: { SESSION_IDLE_TIMEOUT: '2' } }),
+      startStack({ env: { SESSION_IDLE_TIMEOUT: '4' } }),
       startTestSshd(),
     ]);
     try {
@@ -308,11 +312,23 @@ describeUnless(missingPrograms('sshd'), 'a session that nobody uses', () => {
       const { expires: first } = await client.get<{ expires: string }>(at);
       const { output } = await client.post<{ output: string }>('/api/remotes/launch', {
         sid,
-        command: 'sleep 4; echo still here',
+        command: 'sleep 5; echo still here',
       });
       expect(output).toBe('still here\n');
+      const { expires: next } = await client.get<{ expires: string }>(at);
+      expect(Date.parse(next)).toBeGreaterThan(Date.parse(first) + 2_000);
+      const path = join(sshd.home, 'slow');
+      const written = await client.fetch(`${at}/file${path}`, {
+        method: 'PUT',
+        headers: { 'Content-Type': 'application/octet-stream' },
+        body: ReadableStream.from(sendUntil(Date.parse(next) + 1_000)),
+        duplex: 'half',
+      });
+      expect([written.status, readFileSync(path, 'utf8')]).toEqual([
+        201,
+        expect.stringMatching(/^a+$/),
+      ]);
       const { expires } = await client.get<{ expires: string }>(at);
-      expect(Date.parse(expires)).toBeGreaterThan(Date.parse(first) + 2_000);
       // Upkeep can end nothing now: it is the API alone that must know.
       stack.kill('windlass-worker', 'SIGSTOP');
       const seen = await waitFor(
@@ -333,3 +349,11 @@ describeUnless(missingPrograms('sshd'), 'a session that nobody uses', () => {
     }
   });
 });
+
+/** A byte each tenth of a second. */
+async function* sendUntil(end: number): AsyncGenerator<Uint8Array> {
+  while (Date.now() < end) {
+    yield utf8('a');
+    await delay(100);
+  }
+}
