@@ -245,7 +245,7 @@ test('attempts that failed leave nothing on their signal', async () => {
 test('a host that takes no connection is an error too', async () => {
   const { port, fill } = await listenAndFreeze();
   await fill();
-  await expect(dial({ address: '127.0.0.1', port, timeoutMs: 300 }, patient)).rejects.toMatchObject(
+  await expect(dial({ addresses: ['127.0.0.1'], port, timeoutMs: 300 }, patient)).rejects.toMatchObject(
     {
       code: 'remote_connection_failed',
       message: expect.stringContaining('no connection within 0.3 s'),
@@ -257,7 +257,7 @@ test('an abort ends a connection attempt at once', async () => {
   const { port, fill } = await listenAndFreeze();
   await fill();
   const leaving = new AbortController();
-  const dialling = dial({ address: '127.0.0.1', port, timeoutMs: 60_000 }, leaving.signal);
+  const dialling = dial({ addresses: ['127.0.0.1'], port, timeoutMs: 60_000 }, leaving.signal);
   leaving.abort(new Error('left'));
   await expect(dialling).rejects.toThrow('left');
   await expect(

@@ -108,8 +108,8 @@ async function prepare(
     const at = { address: host.address, port, timeoutMs };
     return () => dialThrough({ client: via, name: jump.name }, at, signal);
   }
-  const address = await abortable(resolveHost(host), signal);
-  return () => dial({ address, port, timeoutMs }, signal);
+  const addresses = await abortable(resolveHost(host), signal);
+  return () => dial({ addresses, port, timeoutMs }, signal);
 }
 
 interface HopLogin {

@@ -99,10 +99,10 @@ test('an IPv6 address that leads to an IPv4 one is judged by it', () => {
 });
 
 test('an inner address is given only where the entry grants it', async () => {
-  expect(await resolveHost({ address: '127.0.0.1', private: true })).toBe('127.0.0.1');
+  expect(await resolveHost({ address: '127.0.0.1', private: true })).toEqual(['127.0.0.1']);
   for (const address of ['127.0.0.1', 'localhost', '2130706433', '0x7f.1', '::1'])
     await expect(resolveHost({ address, private: false }), address).rejects.toMatchObject({
       code: 'host_not_allowed',
     });
-  expect(await resolveHost({ address: '192.0.2.1', private: false })).toBe('192.0.2.1');
+  expect(await resolveHost({ address: '192.0.2.1', private: false })).toEqual(['192.0.2.1']);
 });

@@ -18,23 +18,27 @@ afterEach(() => {
 
 type Callback = (...args: unknown[]) => void;
 
-/** A name server that answers each question with the next address, and the last one from then on. */
-function rebind(addresses: string[]): { asked(): number } {
+/** A name server that answers each question with the next addresses, and the last ones from then on. */
+function rebind(answers: string[]): { asked(): number } {
   let asked = 0;
-  const answer = () => {
-    const address = addresses[Math.min(asked++, addresses.length - 1)] ?? '';
-    return { address, family: 4 };
+  const answer = (all = false) => {
+    const told = (answers[Math.min(asked++, answers.length - 1)] ?? '').split(' ');
+    const found = told.map(address => ({ address, family: 4 }));
+    return all ? found : found[0];
   };
   const given = real.lookup as unknown as (...args: unknown[]) => void;
   const lookup = (name: string, options: { all?: boolean }, callback: Callback) => {
     if (name !== 'rebound.example') return given(name, options, callback);
-    const { address, family } = answer();
+    const found = answer(options.all);
     process.nextTick(() =>
-      options.all ? callback(null, [{ address, family }]) : callback(null, address, family),
+      Array.isArray(found)
+        ? callback(null, found)
+        : callback(null, found?.address, found?.family),
     );
   };
   dns.lookup = lookup as unknown as typeof dns.lookup;
-  dnsPromises.lookup = (async () => answer()) as unknown as typeof dnsPromises.lookup;
+  dnsPromises.lookup = (async (_: string, { all }: { all?: boolean }) =>
+    answer(all)) as unknown as typeof dnsPromises.lookup;
   syncBuiltinESMExports();
   ended.push(() => {
     dns.lookup = real.lookup;
@@ -85,6 +89,27 @@ test('the address that was checked is the one that is connected to, whatever the
     code: 'remote_connection_failed',
   });
   expect([met, server.asked()]).toEqual([['127.0.0.1'], 1]);
+});
+
+test('of several addresses the next is tried where one refuses, but no inner one unless that is granted', async () => {
+  const { port, met } = await listen(['127.0.0.2', '127.0.0.3']);
+  rebind(['127.0.0.1 127.0.0.2 127.0.0.3', '192.0.2.1 127.0.0.2', '127.0.0.1 127.0.0.2']);
+  const refused = { code: 'remote_connection_failed' };
+  await expect(connectHere(target(port, true), patient)).rejects.toMatchObject(refused);
+  expect(met).toEqual(['127.0.0.2']);
+  await expect(connectHere(target(port, false), patient)).rejects.toMatchObject(refused);
+  await expect(connectHere(target(port, false), patient)).rejects.toMatchObject({
+    code: 'host_not_allowed',
+  });
+  expect(met).toEqual(['127.0.0.2']);
+});
+
+test('of several addresses that are dead each is told', async () => {
+  const { port } = await listen(['127.0.0.3']);
+  rebind(['127.0.0.1 127.0.0.2']);
+  await expect(connectHere(target(port, true), patient)).rejects.toThrow(
+    new RegExp(`ECONNREFUSED 127.0.0.1:${port}; .*ECONNREFUSED 127.0.0.2:${port}`),
+  );
 });
 
 test('a name that turns to an inner address once it was checked reaches nothing there', async () => {

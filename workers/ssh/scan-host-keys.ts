@@ -27,9 +27,9 @@ export async function scanHostKeys(
   const signal = AbortSignal.any([outer, timeout]);
   const found = new Set<string>();
   try {
-    const address = await abortable(resolveHost(host), signal);
+    const addresses = await abortable(resolveHost(host), signal);
     const reach = () =>
-      dial({ address, port: host.port, timeoutMs: CONNECTION_LIMITS.connectMs }, signal);
+      dial({ addresses, port: host.port, timeoutMs: CONNECTION_LIMITS.connectMs }, signal);
     for await (const key of showKeys({ host, reach, algorithms }, signal)) found.add(keyLine(key));
   } catch (error) {
     if (outer.aborted || !timeout.aborted) throw error;
