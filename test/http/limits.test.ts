@@ -270,6 +270,29 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
       expect((await putPart(client, path, bytes)).status).toBe(200);
     });
 
+    test('an open upload makes room once its owner may no longer write the project', async () => {
+      const { former } = await addUsers(stack, ['former']);
+      for (const readers of [[], [{ user: 'former' }]]) {
+        const { pid, mid } = await makeModel(client);
+        const setAcl = (acl: object) => send('PUT', `/api/projects/${pid}`, { acl });
+        expect((await setAcl({ writers: [{ user: 'former' }] })).status).toBe(200);
+        const theirs = await beginUpload(former, mid, ['a']);
+        const most = someBytes(50_000);
+        for (const part of [0, 1])
+          expect((await putPart(former, partPath(theirs, 0, part), most)).status).toBe(200);
+        const own = await beginUpload(client, mid, ['b']);
+        const put = () => putPart(client, partPath(own, 0, 0), most);
+        await expectFull(await put());
+        expect((await setAcl({ writers: [], readers })).status).toBe(200);
+        await waitFor(async () => (await put()).status === 200, {
+          what: 'room in the project',
+          timeoutMs: 30_000,
+        });
+        const gone = await former.fetch(`/api/uploads/${theirs}`);
+        await expectProblem(gone, 404, 'not_found');
+      }
+    });
+
     test('of many parts at once no more are taken than there is room for', async () => {
       const { mid } = await makeModel(client);
       const uid = await beginUpload(client, mid, ['a']);

@@ -48,3 +48,33 @@ test('parts that another parse has just begun to read are kept, although they we
   await sweeping;
   expect(await sql`select upload from upload_parts`).toEqual([{ upload: 'repeated' }]);
 });
+
+test('of uploads whose owner may no longer write, those that are parsed are kept', async () => {
+  const { sql } = given.database();
+  await sql`delete from uploads`;
+  await sql`insert into projects (pid, name) values ('left', 'left')`;
+  await sql`insert into models (mid, project, type, name) values ('of left', 'left', 't', 'm')`;
+  await sql`insert into project_members (project, username, role)
+    values ('left', 'writes', 'writer'), ('left', 'reads', 'reader')`;
+  for (const owner of ['writes', 'reads', 'gone']) {
+    for (const state of ['open', 'failed', 'running'] as const) {
+      const [uid, job] = [`${owner} ${state}`, state === 'open' ? null : `of ${owner} ${state}`];
+      await sql`insert into uploads (uid, owner, model, parser, parameters, aids, input, job)
+        values (${uid}, ${owner}, 'of left', 'csv', '{}', '{a}', false, ${job})`;
+      await sql`insert into upload_parts (upload, file, part, size, digest, object)
+        values (${uid}, 0, 0, 1, '', ${uid})`;
+      if (job === null) continue;
+      await sql`insert into jobs (id, kind, queue, owner, payload, state, finished)
+        values (${job}, 'parse', 'parse', ${owner}, '{}', ${state},
+          case when ${state === 'failed'} then now() end)`;
+    }
+  }
+  await sweep();
+  const kept = ['gone running', 'reads running', 'writes failed', 'writes open', 'writes running'];
+  expect(
+    (await sql`select upload from upload_parts order by upload`).map(row => row.upload),
+  ).toEqual(kept);
+  // The model's list of parses shows those that have failed.
+  const uids = (await sql`select uid from uploads`).map(row => row.uid).sort();
+  expect(uids).toEqual([...kept, 'gone failed', 'reads failed'].sort());
+});

@@ -196,9 +196,10 @@ describeStack(undefined, 'uploads', form => {
     expect(listed.items.map(item => item.id)).toEqual([theirs]);
     expect((await putPart(other, partPath(theirs, 0, 0), someBytes(9))).status).toBe(200);
     expect((await setAcl({ readers: [{ user: 'other' }], writers: [] })).status).toBe(200);
+    // Upkeep, whose next run may be under way, removes it.
     const refused = await putPart(other, partPath(theirs, 0, 1), someBytes(9));
-    await expectProblem(refused, 403, 'forbidden');
-    await expectProblem(await finishUpload(other, theirs, [1]), 403, 'forbidden');
+    expect([403, 404]).toContain(refused.status);
+    expect([403, 404]).toContain((await finishUpload(other, theirs, [1])).status);
     expect((await setAcl({ readers: [] })).status).toBe(200);
     const hidden = await other.fetch(`/api/uploads/${theirs}`);
     await expectProblem(hidden, 404, 'not_found');
