@@ -1,8 +1,10 @@
-import { and, eq } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
+import { anyOf } from '../../shared/database/any-of.ts';
 import type { UserRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
-import { users } from '../../shared/database/schema.ts';
+import { jobs, users } from '../../shared/database/schema.ts';
+import { cancelJobsOf, publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { invalidInput } from '../http/validate.ts';
@@ -12,6 +14,7 @@ import { currentUser } from './current-user.ts';
 import { disownEndedJobs, hasManyEndedJobs, nobodyAfter } from './disown-jobs.ts';
 import { disownEndedUploads, hasManyEndedUploads } from './disown-uploads.ts';
 import { endAccess, NOTHING_ENDED, publishEndedAccess } from './end-access.ts';
+import { hasManyProjects, leaveSomeProjects } from './leave-projects.ts';
 import { lockWithAdministrator } from './lock-user.ts';
 import { removeUser } from './remove-user.ts';
 
@@ -42,14 +45,16 @@ export async function removeOtherUser(
 }
 
 /**
- * The removal locks projects and hosts of others. A user with many jobs or uploads is disabled first, and these change
- * hands before it. Returns the version of the disabled user.
+ * The removal locks projects and hosts of others, and may take 30 s. A user with many projects, jobs or uploads is
+ * disabled first, and these change hands before it. Returns the version of the disabled user.
  */
 async function disownBeforehand(api: ApiContext, removal: Removal): Promise<number | undefined> {
   const { req, res, username, nobody } = removal;
   const { db } = api.database;
   const hasMany =
-    (await hasManyEndedJobs(db, username)) || (await hasManyEndedUploads(db, username));
+    (await hasManyProjects(db, username)) ||
+    (await hasManyEndedJobs(db, username)) ||
+    (await hasManyEndedUploads(db, username));
   if (!hasMany) return undefined;
   const { version, ended } = await db.transaction(async tx => {
     const row = await lockForRemoval(tx, removal);
@@ -64,7 +69,22 @@ async function disownBeforehand(api: ApiContext, removal: Removal): Promise<numb
   publishEndedAccess(api, username, ended);
   await disownEndedJobs(db, { username, nobody }, version);
   await disownEndedUploads(db, { username, nobody }, version);
+  // Last, because the empty ones are deleted: where this is cut off before, the user can be enabled again.
+  while (await hasManyProjects(db, username)) await leaveSome(api, removal, version);
   return version;
+}
+
+/** Leaves some projects of the disabled user, in a transaction of their own. */
+async function leaveSome(api: ApiContext, removal: Removal, version: number): Promise<void> {
+  const { username, heir } = removal;
+  const audit = auditOf(removal);
+  const cancelled = await api.database.db.transaction(async tx => {
+    const row = await lockForRemoval(tx, removal);
+    if (row.version !== version) throw changedMeanwhile();
+    const emptied = (await leaveSomeProjects(tx, { username, heir, audit })) ?? [];
+    return cancelJobsOf(tx, sql`${jobs.project} = ${anyOf(emptied)}`);
+  });
+  publishCancelled(api, cancelled);
 }
 
 async function lockForRemoval(

@@ -223,6 +223,51 @@ describeStack(missingPrograms('sshd'), 'accounts', form => {
     expect((await admin.fetch(`/api/users/${username}`)).status).toBe(404);
   });
 
+  test('so is a user with many projects, which the heir gets', async () => {
+    const [{ username, client }, heir] = [await addUser(), await addUser()];
+    const { id: pid } = await admin.post<{ id: string }>('/api/projects', {
+      name: 'shared',
+      acl: { readers: [{ user: username }] },
+    });
+    // After the shared one in any order, so that they are left last.
+    const last = `zzzz-${username}-002001`;
+    await database`insert into projects (pid, name)
+      select ${`zzzz-${username}-`} || lpad(n::text, 6, '0'), 'one of many' from generate_series(1, 2001) n`;
+    await database`insert into project_members (project, username, role)
+      select pid, ${username}, 'administrator' from projects where pid like ${`zzzz-${username}-%`}`;
+    const countOf = async (name: string) => {
+      const [row] =
+        await database`select count(*)::int as n from project_members where username = ${name}`;
+      return row?.n;
+    };
+    const remove = () =>
+      admin.fetch(`/api/users/${username}?projectsTo=${heir.username}`, { method: 'DELETE' });
+    const holder = openStackDatabase(stack);
+    try {
+      await holder`begin`;
+      await holder`select from projects where pid = ${last} for update`;
+      const removed = remove();
+      const waiting = () => database<{ pid: number }[]>`
+        select pid from pg_stat_activity
+        where wait_event_type = 'Lock' and query like '%from "projects"%for update%'`;
+      await waitFor(async () => (await waiting()).length > 0, { what: 'the last batch' });
+      expect([await countOf(username), await countOf(heir.username)]).toEqual([2, 1_999]);
+      expect((await client.fetch(ME)).status).toBe(401);
+      const changed = { method: 'PUT', body: JSON.stringify({ name: 'changed' }) };
+      expect((await admin.fetch(`/api/projects/${pid}`, changed)).status).toBe(200);
+      for (const { pid } of await waiting()) await database`select pg_terminate_backend(${pid})`;
+      expect((await removed).status).toBe(503);
+    } finally {
+      await holder.end();
+    }
+    expect(await admin.get(`/api/users/${username}`)).toMatchObject({
+      disabled: true,
+      soleProjects: 2,
+    });
+    expect((await remove()).status).toBe(204);
+    expect([await countOf(username), await countOf(heir.username)]).toEqual([0, 2_001]);
+  });
+
   test('so is a user with many uploads', async () => {
     const { username } = await addUser();
     const { pid, mid } = await makeModel(admin);

@@ -500,6 +500,39 @@ describeStack(undefined, 'projects and models', form => {
     expect(await told('project.delete')).not.toContain(alone);
   });
 
+  test('who may not log in gets no project of a removed user while somebody else can', async () => {
+    const admin = connectClient(stack);
+    const names = ['ruler', 'off', 'hand', 'next', 'plain'] as const;
+    const { ruler, off, hand, next, plain } = await addUsers(stack, names);
+    const make = async (acl: object, by = ruler) =>
+      (await by.post<Project>('/api/projects', { name: 'kept', acl })).id;
+    const written = await make({ writers: named('off') });
+    const ruled = await make({ administrators: named('ruler', 'off') });
+    const handed = await make({ administrators: named('ruler', 'off'), writers: named('hand') });
+    const foreign = await make({ writers: named('hand'), readers: named('ruler') }, off);
+    const waiting = await make({ writers: named('off') }, plain);
+    const disable = (disabled: boolean) => put(admin, '/api/users/off', { disabled });
+    expect((await disable(true)).status).toBe(200);
+    const { soleProjects } = await admin.get<{ soleProjects: number }>('/api/users/ruler');
+    expect(soleProjects).toBe(2);
+    const removed = await admin.fetch('/api/users/ruler?projectsTo=next', { method: 'DELETE' });
+    expect(removed.status).toBe(204);
+    const aclOf = async (who: Client, pid: string) =>
+      (await who.get<Project>(`/api/projects/${pid}`)).acl;
+    expect(await aclOf(next, written)).toEqual({
+      administrators: named('next'),
+      writers: named('off'),
+      readers: [],
+    });
+    expect((await aclOf(next, ruled)).administrators).toEqual(named('next', 'off'));
+    expect((await aclOf(hand, handed)).administrators).toEqual(named('hand', 'off'));
+    // The removed user only read this one: it is still that of its disabled administrator.
+    expect((await hand.get<Project>(`/api/projects/${foreign}`)).role).toBe('writer');
+    expect((await removeUser('plain')).status).toBe(204);
+    expect((await disable(false)).status).toBe(200);
+    expect((await off.get<Project>(`/api/projects/${waiting}`)).role).toBe('administrator');
+  });
+
   test('users who are removed while they are named in access lists leave no name behind', async () => {
     const pids = await Promise.all(
       Array.from({ length: 4 }, (_, i) => makeProject(people, `racing ${i}`)),
