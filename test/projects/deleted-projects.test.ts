@@ -215,6 +215,26 @@ test('projects that cannot be removed do not keep the others', async () => {
   await db.delete(projects).where(inArray(projects.pid, pids));
 });
 
+test('thousands of empty projects of one user do not hold up what another one deletes', async () => {
+  const { db } = database;
+  await db.execute(sql`insert into projects (pid, name, deleted)
+    select 'empty-' || n, 'p', now() from generate_series(1, 3000) n`);
+  await db.execute(sql`insert into project_members (project, username, role)
+    select pid, 'u', 'administrator' from projects where pid like 'empty-%'`);
+  const full = newId();
+  await db.insert(projects).values({ pid: full, name: 'p' });
+  await db.insert(models).values({ mid: newId(), project: full, type: 't', name: 'm' });
+  await remove(full);
+  await purge();
+  expect(await isThere(full)).toBe(false);
+  // One by one, a run removed 250.
+  const isLeft = sql`${projects.pid} like 'empty-%'`;
+  expect(await db.$count(projects, isLeft)).toBeLessThan(2_500);
+  await waitFor(async () => purge().then(async () => (await db.$count(projects, isLeft)) === 0), {
+    what: 'all of them to go',
+  });
+});
+
 test('what belongs to others is not read, however large a share the project has', async () => {
   const { db } = database;
   const OTHERS = 18_000;

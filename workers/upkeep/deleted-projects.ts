@@ -32,32 +32,61 @@ type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'>;
 
 /** Rows in one statement: a row may have 16 MiB, and a statement 10 s. */
 const BATCH = 100;
-/** More than one run can remove. The rest waits for the next run, and counts for its users until then. */
+/** Looked for at once. What is not removed in one run counts for its users until the next. */
 const PROJECTS = 1_000;
 /** Bounds one run; the pause until the next one leaves the database to others. */
 const ROUND_MS = 5_000;
 
+const isOf = (project: PgColumn) => eq(project, projects.pid);
+/** Looks at each project by itself, as `offset 0` has it: a join would read what belongs to others, too. */
+const hasNone = (table: PgTable, where: SQL | undefined) =>
+  sql`not exists (select from ${table} where ${where} offset 0)`;
+const isEmpty = and(
+  hasNone(models, isOf(models.project)),
+  hasNone(cacheEntries, isOf(cacheEntries.project)),
+  hasNone(bookmarks, isOf(bookmarks.project)),
+);
+
 /**
  * Removes the rows below deleted projects, one transaction per batch, then the project's row. A later run continues one
- * that died; concurrent workers share the rows, as each skips locked ones.
+ * that died; concurrent workers share the rows, as each skips locked ones. Empty projects are removed together and come last:
+ * anybody can make thousands of them, and what others have deleted counts for these until it is removed.
  */
 export async function purgeDeletedProjects(context: Context): Promise<void> {
-  const { db } = context.database;
+  const until = performance.now() + ROUND_MS;
+  const mayContinue = () => !context.stopping.aborted && performance.now() < until;
+  const failures: unknown[] = [];
+  let isMore = true;
+  while (isMore && mayContinue()) {
+    const pids = await nextProjects(context.database.db);
+    const removed = new Set<string>();
+    for (let at = 0; at < pids.length && mayContinue(); at += BATCH) {
+      const some = pids.slice(at, at + BATCH);
+      // One that fails keeps those beside it; each is tried by itself below.
+      const gone = await context.database.db
+        .transaction(tx => removeProjects(tx, some))
+        .catch(() => []);
+      for (const pid of gone) removed.add(pid);
+    }
+    for (const pid of pids) {
+      if (!mayContinue()) break;
+      if (removed.has(pid)) continue;
+      await purgeProject(context, pid, mayContinue).catch(error => failures.push(error));
+    }
+    isMore = removed.size > 0 && pids.length === PROJECTS;
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+async function nextProjects(db: Db): Promise<string[]> {
   const rows = await db
     .select({ pid: projects.pid })
     .from(projects)
     .where(isNotNull(projects.deleted))
     // Those that fail, or take long, must not come first each time.
-    .orderBy(sql`random()`)
+    .orderBy(sql`${isEmpty}`, sql`random()`)
     .limit(PROJECTS);
-  const until = performance.now() + ROUND_MS;
-  const mayContinue = () => !context.stopping.aborted && performance.now() < until;
-  const failures: unknown[] = [];
-  for (const { pid } of rows) {
-    if (!mayContinue()) break;
-    await purgeProject(context, pid, mayContinue).catch(error => failures.push(error));
-  }
-  if (failures.length > 0) throw failures[0];
+  return rows.map(row => row.pid);
 }
 
 async function purgeProject(context: Context, pid: string, mayContinue: () => boolean) {
@@ -75,7 +104,7 @@ async function purgeProject(context: Context, pid: string, mayContinue: () => bo
     mids = await nextModels(db, pid, mids.at(-1) ?? '');
   }
   await removeAll(OF_PROJECT, pid);
-  await db.transaction(tx => removeProject(tx, pid));
+  await db.transaction(tx => removeProjects(tx, [pid]));
 }
 
 async function nextModels(db: Db, pid: string, after: string): Promise<string[]> {
@@ -164,29 +193,25 @@ async function removeBatch(
   return removed.map(row => row.object);
 }
 
-/** Removes the row once nothing is below it: a cascade of foreign keys would lose the objects' keys. */
-async function removeProject(tx: Tx, pid: string): Promise<void> {
-  const mine = and(eq(projects.pid, pid), isNotNull(projects.deleted));
-  const [found] = await tx
+/** Removes those below which nothing is, and returns them: a cascade of foreign keys would lose the objects' keys. */
+async function removeProjects(tx: Tx, pids: string[]): Promise<string[]> {
+  const found = await tx
     .select({ pid: projects.pid })
     .from(projects)
-    .where(mine)
+    .where(and(sql`${projects.pid} = ${anyOf(pids)}`, isNotNull(projects.deleted)))
     .for('update', { skipLocked: true });
-  if (!found) return;
+  if (found.length === 0) return [];
   // From here on nothing can be added: the foreign key of a new row needs a lock on this one.
-  const nothing = (table: PgTable, where: SQL | undefined) =>
-    notExists(tx.select({ one: sql`1` }).from(table).where(where));
-  await tx.delete(projects).where(
-    and(
-      mine,
-      nothing(models, eq(models.project, pid)),
-      nothing(cacheEntries, eq(cacheEntries.project, pid)),
-      nothing(bookmarks, eq(bookmarks.project, pid)),
-      // By the index of projects. A job of a model was cancelled before the model was removed.
-      nothing(
-        jobs,
-        and(eq(jobs.project, pid), isNull(jobs.finished), isNull(jobs.cancelRequested)),
+  const removed = await tx
+    .delete(projects)
+    .where(
+      and(
+        sql`${projects.pid} = ${anyOf(found.map(({ pid }) => pid))}`,
+        isEmpty,
+        // By the index of projects. A job of a model was cancelled before the model was removed.
+        hasNone(jobs, and(isOf(jobs.project), isNull(jobs.finished), isNull(jobs.cancelRequested))),
       ),
-    ),
-  );
+    )
+    .returning({ pid: projects.pid });
+  return removed.map(({ pid }) => pid);
 }
