@@ -22,6 +22,7 @@ import { endAccess, NOTHING_ENDED, publishEndedAccess } from './end-access.ts';
 import { forgetFailedLogins } from './failed-logins.ts';
 import { lockWithAdministrator } from './lock-user.ts';
 import type { PasswordVerifier } from './password-verifier.ts';
+import { revoke } from './revocations.ts';
 import { usedCredential } from './sent-credential.ts';
 
 type Rights = Partial<Pick<UserRecord, 'administrator' | 'disabled'>>;
@@ -102,10 +103,11 @@ async function write(
     for (const action of actionsOf(changed)) await audit(tx, action, name);
     const isReset = passwordHash && !isOwn;
     if (isReset) await forgetFailedLogins(tx, name);
-    const ends = changed.disabled || isReset;
-    return { written, ended: ends ? await endAccess(tx, name, audit) : NOTHING_ENDED };
+    if (changed.disabled || isReset) return { written, ended: await endAccess(tx, name, audit) };
+    await revoke(tx, name);
+    return { written, ended: NOTHING_ENDED };
   });
-  if (ended) publishEndedAccess(api, name, ended);
+  if (ended) publishEndedAccess(api, ended);
   return written;
 }
 

@@ -6,6 +6,7 @@ import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { endSessions } from '../remote/sessions.ts';
 import type { WriteAudit } from './audit.ts';
+import { revoke } from './revocations.ts';
 
 /** Whom to notify once the transaction has committed. */
 export interface EndedAccess {
@@ -19,6 +20,7 @@ export const NOTHING_ENDED: EndedAccess = { jobs: [], sessions: [] };
  * whatever is created for a user locks it too.
  */
 export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Promise<EndedAccess> {
+  await revoke(tx, username);
   // Before the jobs of sessions are cancelled, whose ends would be sent.
   await removeWebhooks(tx, username, audit);
   await tx.delete(logins).where(eq(logins.username, username));
@@ -40,13 +42,12 @@ async function removeWebhooks(tx: Tx, username: string, audit: WriteAudit): Prom
   for (const { id } of removed) await audit(tx, 'webhook.delete', id);
 }
 
-/** Notifies workers, streams and caches of all processes. */
+/** Notifies workers, and forgets cached identities. */
 export function publishEndedAccess(
   api: Pick<ApiContext, 'notifications' | 'revocations'>,
-  username: string,
   ended: EndedAccess,
 ): void {
-  api.revocations.announce(username);
+  api.revocations.forget();
   publishCancelled(api, ended.jobs);
   for (const sid of ended.sessions) api.notifications.publish('session', sid);
 }

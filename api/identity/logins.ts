@@ -4,6 +4,7 @@ import { logins, users } from '../../shared/database/schema.ts';
 import type { WriteAudit } from './audit.ts';
 import { IDENTITY_COLUMNS } from './identity-columns.ts';
 import { hashSecret, newSecret } from './random-secrets.ts';
+import { revoke } from './revocations.ts';
 import type { User } from './user.ts';
 
 /** Longest life of a login, from its password on, unless LOGIN_TIMEOUT is longer. */
@@ -144,5 +145,7 @@ async function endLogins(tx: Tx, which: SQL, auditAs: AuditAs): Promise<Set<stri
       isOver: sql<boolean>`${logins.expires} <= now() or ${logins.userVersion} <> (${version})`,
     });
   for (const { username, isOver } of ended) if (!isOver) await auditAs(username)(tx, 'logout');
-  return new Set(ended.map(({ username }) => username));
+  const names = new Set(ended.map(({ username }) => username));
+  for (const username of names) await revoke(tx, username);
+  return names;
 }

@@ -41,7 +41,7 @@ export async function removeOtherUser(
     await audit(tx, 'user.delete', username);
     return removeUser(tx, username, audit, { nobody, heir });
   });
-  publishEndedAccess(api, username, gone);
+  publishEndedAccess(api, gone);
 }
 
 /**
@@ -66,7 +66,7 @@ async function disownBeforehand(api: ApiContext, removal: Removal): Promise<numb
     await audit(tx, 'user.disable', username);
     return { version, ended: await endAccess(tx, username, audit) };
   });
-  publishEndedAccess(api, username, ended);
+  publishEndedAccess(api, ended);
   await disownEndedJobs(db, { username, nobody }, version);
   await disownEndedUploads(db, { username, nobody }, version);
   // Last, because the empty ones are deleted: where this is cut off before, the user can be enabled again.

@@ -1,6 +1,13 @@
-import type { Notifications } from '../../shared/database/notifications.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import { type Notifications, notifyWith } from '../../shared/database/notifications.ts';
 
-/** Changes and ends of credentials. What they let in ends in all processes: cached identities, and open event streams. */
+/**
+ * Ends what the credentials of a user let in, in all processes: call it in the transaction that changes or ends them, and
+ * Revocations.forget() after it.
+ */
+export const revoke = (tx: Tx, username: string) => notifyWith(tx, 'user', [username]);
+
+/** What to end in this process where credentials are changed or ended in any: cached identities, and open event streams. */
 export class Revocations {
   readonly #notifications: Notifications;
   readonly #atOnce = new Set<() => void>();
@@ -9,15 +16,14 @@ export class Revocations {
     this.#notifications = notifications;
   }
 
-  /** Call it when credentials of a user change or end. */
-  announce(username: string): void {
+  /** Call it once a revoke() has committed: this process does not wait until it is notified. */
+  forget(): void {
     for (const listener of this.#atOnce) listener();
-    this.#notifications.publish('user', username);
   }
 
   /**
-   * Calls the listener for each user whose credentials any process announces; without a name where announcements may have
-   * been missed. `atOnce`: it is also called, without a name, before an announcement of this process returns.
+   * Calls the listener for each user whose credentials any process revokes; without a name where notifications may have been
+   * missed. `atOnce`: forget() calls it too, without a name.
    */
   onRevoked(listener: (username?: string) => void, { atOnce = false } = {}): void {
     this.#notifications.on('user', listener);

@@ -102,7 +102,7 @@ export default routes('login', (router, api) => {
               });
             throw error;
           });
-        if (isChanged) api.revocations.announce(user.username);
+        if (isChanged) api.revocations.forget();
         await logIn({ req, res }, user);
         redirect(res, begun.target);
       },
@@ -118,7 +118,7 @@ export default routes('login', (router, api) => {
       auditAs: name => auditAs({ req, res }, name),
     });
     if (!login) throw beginAgain('state', 'is of a user who was changed at the same time');
-    for (const name of login.ended) api.revocations.announce(name);
+    if (login.ended.size > 0) api.revocations.forget();
     setLoginCookies({ req, res }, { config, ...login });
   }
 });

@@ -72,7 +72,7 @@ export default routes('login', (router, api) => {
         });
         if (!login) throw wrongPassword();
         passwords.noteAudited({ username, password, address });
-        for (const name of login.ended) api.revocations.announce(name);
+        if (login.ended.size > 0) api.revocations.forget();
         setLoginCookies({ req, res }, { config, ...login });
         res
           .set('Cache-Control', 'no-store')

@@ -16,9 +16,9 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const secrets = readLoginCookies(req);
         const audit = (username: string) => auditAs({ req, res }, username);
-        const ended = await endLoginsOf(api.database.db, secrets, audit);
         // Closes all event streams of the user: clients with other credentials reconnect.
-        for (const username of ended) api.revocations.announce(username);
+        const ended = await endLoginsOf(api.database.db, secrets, audit);
+        if (ended.size > 0) api.revocations.forget();
         clearLoginCookies({ req, res }, api.config);
         res.status(204).end();
       },

@@ -14,6 +14,7 @@ import { createToken, isUnexpired, type TokenRow } from '../identity/api-tokens.
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockAdministrator } from '../identity/lock-user.ts';
+import { revoke } from '../identity/revocations.ts';
 import { operation, type TypedResponse } from '../openapi/operation.ts';
 
 const scope = z.enum(['read', 'write']);
@@ -72,7 +73,7 @@ export default routes('json-body', (router, api) => {
     const where = and(eq(tokens.username, username), isUnexpired);
     const rows = db.select().from(tokens);
     const found = await readPage(rows, query, { by: tokens.id, key: 'id', where }, toTokenRecord);
-    res.set('Cache-Control', 'private, no-cache').json(found);
+    res.json(found);
   };
   const remove = async ({ req, res }: Exchange, username: string) => {
     const id = pathParameter(req, 'id');
@@ -87,12 +88,13 @@ export default routes('json-body', (router, api) => {
             .returning({ id: tokens.id });
           if (ended.length > 0) refuseIfMatchTag(req);
           if (ended.length > 0) await auditOf({ req, res })(tx, 'token.delete', id);
+          if (ended.length > 0) await revoke(tx, username);
           return ended;
         })
       : [];
     if (gone.length === 0)
       throw notFound('there is no such token.', 'GET on the path above it lists them.');
-    api.revocations.announce(username);
+    api.revocations.forget();
     res.status(204).end();
   };
   const requireUser = async (req: Request): Promise<string> => {

@@ -6,7 +6,7 @@ import { username } from '../../api/identity/username.ts';
 import { type AuditTarget, recordAudit } from '../../shared/audit/audit.ts';
 import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import { type Database, openDatabase, type Tx } from '../../shared/database/connect.ts';
-import { channelOf, type Topic } from '../../shared/database/notifications.ts';
+import { notifyWith } from '../../shared/database/notifications.ts';
 import { users } from '../../shared/database/schema.ts';
 import { hashPassword } from '../../shared/secrets/passwords.ts';
 import { readConfig } from '../../shared/settings/config.ts';
@@ -84,16 +84,11 @@ async function resetUser(tx: Tx, name: string, passwordHash: string): Promise<vo
   if (!row.administrator) await audit(tx, 'user.promote', name);
   if (row.disabled) await audit(tx, 'user.enable', name);
   const ended = await endAccess(tx, name, audit);
-  await notify(tx, 'user', [name]);
-  await notify(tx, 'cancel', ended.jobs);
-  await notify(tx, 'session', ended.sessions);
+  // No process follows that would publish it: open streams of the user end, and running jobs.
+  await notifyWith(tx, 'user', [name]);
+  await notifyWith(tx, 'cancel', ended.jobs);
+  await notifyWith(tx, 'session', ended.sessions);
 }
-
-/** Processes are told with the commit: open streams of the user end, and running jobs. */
-const notify = (tx: Tx, topic: Topic, ids: string[]) =>
-  tx.execute(
-    sql`select pg_notify(${channelOf(topic)}, id) from json_array_elements_text(${JSON.stringify(ids)}::json) as id`,
-  );
 
 /** No user of the service does it: the owner of its database does. */
 const audit = (tx: Tx, action: AuditAction, target: AuditTarget = null) =>

@@ -1,5 +1,6 @@
+import { sql } from 'drizzle-orm';
 import type { Logger } from '../process/log.ts';
-import type { Database } from './connect.ts';
+import type { Database, Tx } from './connect.ts';
 
 /**
  * Topics of notifications, which may be lost: rows are the truth. `offer`: a session's job for the worker that has its
@@ -32,6 +33,15 @@ const MAX_KEPT = 10_000;
 const MAX_PAYLOAD = 7_000;
 
 type Listener = (id: string) => void;
+
+/**
+ * Notifies all processes with the commit of the transaction, so that no crash comes between the two. Such commits wait for
+ * each other.
+ */
+export const notifyWith = (tx: Tx, topic: Topic, ids: string[]) =>
+  tx.execute(
+    sql`select pg_notify(${channelOf(topic)}, id) from json_array_elements_text(${JSON.stringify(ids)}::json) as id`,
+  );
 
 /** Publishes and receives notifications. They may be lost, so listeners read the rows every second as well. */
 export class Notifications {

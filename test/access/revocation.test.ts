@@ -1,8 +1,10 @@
+import { type AddressInfo, connect, createServer } from 'node:net';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { newId } from '../../shared/ids.ts';
 import { logIn } from '../harness/browser/browser-login.ts';
-import { apiUrls, openStackDatabase } from '../harness/databases/database.ts';
+import { apiUrls, openStackDatabase, readSettings } from '../harness/databases/database.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { type SecondApi, startSecondApi } from '../harness/stacks/second-api.ts';
 import { UNLIMITED, useStack } from '../harness/stacks/use-stack.ts';
@@ -171,6 +173,46 @@ describeStack(undefined, 'what is revoked', form => {
     );
   });
 
+  test('events end though the process that disabled their user dies at its commit', async () => {
+    const proxy = await startDatabaseProxy((await readSettings(stack)).DATABASE_URL ?? '', () =>
+      dying.kill(),
+    );
+    const dying = await startSecondApi(stack, { DATABASE_URL: proxy.url });
+    const follower = await addUser();
+    const name = nameOf(follower);
+    const id = newId();
+    await database`
+      insert into jobs (id, kind, queue, owner, payload, state)
+      values (${id}, 'future', 'remote', ${name}, '{}', 'queued')`;
+    const events = await follower.fetch(`/api/jobs/${id}/events`);
+    expect(events.status).toBe(200);
+    const reader = events.body?.getReader();
+    await reader?.read();
+    proxy.dieAtCommitAfter('user.disable');
+    const disabled = await fetch(`${dying.url}/api/users/${name}`, {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/json', Authorization: admin.authorization },
+      body: JSON.stringify({ disabled: true }),
+    }).catch((error: Error) => error);
+    expect(disabled).toBeInstanceOf(Error);
+    const isDisabled = async () => {
+      const [row] = await database`select disabled from users where username = ${name}`;
+      return row?.disabled;
+    };
+    await waitFor(isDisabled, { what: 'the commit' });
+    let hasEnded = false;
+    const end = () => {
+      hasEnded = true;
+    };
+    const untilDone = async () => {
+      while (reader && !(await reader.read()).done);
+    };
+    untilDone().then(end, end);
+    await waitFor(() => hasEnded, { what: 'the end of the events', timeoutMs: 10_000 });
+    await dying.stop();
+    await proxy.stop();
+  });
+
   test('a name that nobody has costs a wrong login as much as one that somebody has', async () => {
     const username = nameOf(await addUser());
     // The shortest time of each, which a busy machine leaves alone. Without a hash to compare with, an unknown name took a
@@ -195,3 +237,32 @@ describeStack(undefined, 'what is revoked', form => {
     expect(spent.unknown / spent.known).toBeLessThan(3);
   });
 });
+
+/** Passes a process's connections on to the database. */
+async function startDatabaseProxy(url: string, kill: () => void) {
+  const target = new URL(url);
+  let fatal: string | undefined;
+  const server = createServer(client => {
+    const upstream = connect(Number(target.port || 5432), target.hostname);
+    let isFatal = false;
+    for (const socket of [client, upstream]) socket.on('error', () => {});
+    upstream.pipe(client);
+    client.on('data', chunk => {
+      isFatal ||= fatal !== undefined && chunk.includes(fatal);
+      upstream.write(chunk);
+      if (isFatal && chunk.includes('commit')) kill();
+    });
+    client.on('close', () => upstream.end());
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const through = new URL(url);
+  through.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: through.href,
+    /** The process is killed once it has sent the commit of a transaction that wrote this text. */
+    dieAtCommitAfter(text: string) {
+      fatal = text;
+    },
+    stop: () => new Promise(resolve => server.close(resolve)),
+  };
+}

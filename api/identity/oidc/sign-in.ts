@@ -4,6 +4,7 @@ import type { Db, Tx } from '../../../shared/database/connect.ts';
 import { users } from '../../../shared/database/schema.ts';
 import { forbidden } from '../../../shared/errors/errors.ts';
 import type { WriteAudit } from '../audit.ts';
+import { revoke } from '../revocations.ts';
 import type { User } from '../user.ts';
 import { username } from '../username.ts';
 import { type ClaimRule, meetsRule, requireUser } from './claims.ts';
@@ -95,5 +96,6 @@ async function updateRights(
     .set({ administrator, version: user.version })
     .where(eq(users.username, username));
   await auditAs(username)(tx, administrator ? 'user.promote' : 'user.demote', username);
+  await revoke(tx, username);
   return { user, isChanged: true };
 }

@@ -11,6 +11,8 @@ const API = fileURLToPath(new URL('../../../dist/api/main.js', import.meta.url))
 /** Another API process beside the embedded form's own: a fleet has two. */
 export interface SecondApi {
   url: string;
+  /** Ends it as a crash does. */
+  kill(): void;
   stop(): Promise<void>;
 }
 
@@ -30,6 +32,7 @@ export async function startSecondApi(
   });
   return {
     url,
+    kill: () => void child.kill('SIGKILL'),
     async stop() {
       const ended = awaitExit(child);
       child.kill();
