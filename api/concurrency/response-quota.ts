@@ -25,9 +25,9 @@ export class ResponseQuota {
     this.#limit = limit;
   }
 
-  /** Counts the response until it is closed. Throws `too_many_requests` past the limit. */
-  add(user: string, res: Response): void {
-    const open = this.#open.get(user) ?? 0;
+  /** Counts the response for shareOf() until it is closed. Throws `too_many_requests` past the limit. */
+  add(share: string, res: Response): void {
+    const open = this.#open.get(share) ?? 0;
     if (this.#limit > 0 && open >= this.#limit) {
       const { what, hint } = KINDS[this.#kind];
       throw new WindlassError('too_many_requests', {
@@ -38,13 +38,13 @@ export class ResponseQuota {
     }
     // The client disconnected before anybody listened for `close`.
     if (res.destroyed) return;
-    this.#open.set(user, open + 1);
-    res.once('close', () => this.#remove(user));
+    this.#open.set(share, open + 1);
+    res.once('close', () => this.#remove(share));
   }
 
-  #remove(user: string): void {
-    const left = (this.#open.get(user) ?? 0) - 1;
-    if (left > 0) this.#open.set(user, left);
-    else this.#open.delete(user);
+  #remove(share: string): void {
+    const left = (this.#open.get(share) ?? 0) - 1;
+    if (left > 0) this.#open.set(share, left);
+    else this.#open.delete(share);
   }
 }

@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { ByteBudget } from '../concurrency/byte-budget.ts';
-import { currentUser } from '../identity/current-user.ts';
+import { shareOf } from '../identity/current-user.ts';
 import { watchReader } from './watch-reader.ts';
 
 /** Fewer bytes are not counted, so that small answers need not wait for slow readers of large ones. */
@@ -35,7 +35,7 @@ export class RequestMemory {
     res.once('close', abort);
     // The response may have closed before this was called; `close` is not emitted again.
     if (res.closed || res.destroyed) abort();
-    const giveBack = await this.#budget.reserve(currentUser(res).username, bytes, gone.signal);
+    const giveBack = await this.#budget.reserve(shareOf(res), bytes, gone.signal);
     const unwatch = watchReader(res, this.#windowMs);
     const release = () => {
       unwatch();

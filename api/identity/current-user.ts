@@ -9,6 +9,15 @@ export function currentUser(res: Response): User {
   return user;
 }
 
+/**
+ * Whose share of this process a request uses. Whoever has links of a user has a share of their own, so that they keep nothing
+ * from that user. No name of a user has a space.
+ */
+export function shareOf(res: Response): string {
+  const { username } = currentUser(res);
+  return res.locals.by === 'link' ? `${username} by links` : username;
+}
+
 /** When the token or the link of an authenticated request expires; undefined where it does not. */
 export const credentialEnds = (res: Response): Date | undefined => res.locals.ends;
 

@@ -1,17 +1,17 @@
 import type { RequestHandler } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RequestRates } from '../concurrency/request-rates.ts';
-import { currentUser } from '../identity/current-user.ts';
+import { shareOf } from '../identity/current-user.ts';
 import { usedCredential } from '../identity/sent-credential.ts';
 
 /**
- * Rate limit: at most LIMIT_REQUESTS requests of one user in each second, in this process. See
- * refuse-floods.ts for what comes after.
+ * Rate limit: at most LIMIT_REQUESTS requests of one user in each second, in this process, and as many by the links of that
+ * user. See refuse-floods.ts for what comes after.
  */
 export function limitRequests(rates: RequestRates, perSecond: number): RequestHandler {
   const refusal = tooManyRequests(perSecond);
   return (req, res, next) => {
-    if (rates.exceed(currentUser(res).username, usedCredential({ req, res }))) throw refusal;
+    if (rates.exceed(shareOf(res), usedCredential({ req, res }))) throw refusal;
     next();
   };
 }

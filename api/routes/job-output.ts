@@ -6,7 +6,7 @@ import { ResponseQuota } from '../concurrency/response-quota.ts';
 import { optionalQueryInteger, queryInteger } from '../http/query-integer.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { currentUser } from '../identity/current-user.ts';
+import { currentUser, shareOf } from '../identity/current-user.ts';
 import { identifyAgain, isIdentityCurrent } from '../identity/identify-sender.ts';
 import { findOwnJob } from '../jobs/queries/find-job.ts';
 import { JobFeeds } from '../jobs/streaming/job-feeds.ts';
@@ -56,7 +56,7 @@ export default routes('json-body', (router, api) => {
           await identifyAgain(api, { req, res });
           row = await find();
         }
-        open.add(row.owner, res);
+        open.add(shareOf(res), res);
         streamJobEvents(feeds, { req, res, row });
       },
     }),
@@ -75,7 +75,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, query }) => {
         const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
         const { stream } = query();
-        open.add(row.owner, res);
+        open.add(shareOf(res), res);
         res.type('application/json').set('Cache-Control', 'no-store');
         if (req.method === 'HEAD') return void res.end();
         const written = writeJsonArray(readOutputTimes(db, row.id, stream));
@@ -108,7 +108,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, query }) => {
         const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
         const { stream, offset, limit = MAX_OFFSET } = query();
-        open.add(row.owner, res);
+        open.add(shareOf(res), res);
         const size = stream === 'stdout' ? row.stdoutBytes : row.stderrBytes;
         const from = offset < 0 ? Math.max(0, size + offset) : offset;
         // Not `from + limit`, which may be no exact number.

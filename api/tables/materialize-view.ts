@@ -14,7 +14,7 @@ import {
 } from '../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../context.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { currentUser } from '../identity/current-user.ts';
+import { currentUser, shareOf } from '../identity/current-user.ts';
 import { jobError } from '../jobs/records/job-error.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
@@ -166,7 +166,7 @@ async function startOrJoin(
   } catch (error) {
     if (!(error instanceof Joined)) throw error;
     // LIMIT_OPEN_JOBS limits only those who start a job themselves.
-    api.longPollQuota.add(currentUser(res).username, res);
+    api.longPollQuota.add(shareOf(res), res);
     return error.job;
   }
 }

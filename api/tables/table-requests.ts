@@ -6,7 +6,7 @@ import { artifacts, views } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
 import { answerNotModified, entityTag } from '../http/conditional-requests.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { currentUser } from '../identity/current-user.ts';
+import { shareOf } from '../identity/current-user.ts';
 import { BRIEF_MS, identifyAfterWait } from '../identity/identify-sender.ts';
 import { findModel, needRole } from '../projects/access.ts';
 import { findStoredArtifact, type StoredArtifact } from './find-artifact.ts';
@@ -36,7 +36,7 @@ export function readFor(
 ): ReadRequest {
   const began = performance.now();
   return {
-    user: currentUser(res).username,
+    user: shareOf(res),
     hasLeft: () => res.closed || res.destroyed,
     reserveMemory: bytes => api.requestMemory.reserveIfLarge(res, bytes),
     confirm: async () => {

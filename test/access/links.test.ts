@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { newId } from '../../shared/ids.ts';
 import { logIn } from '../harness/browser/browser-login.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
 import { makeModel } from '../harness/clients/uploads.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
-import { UNLIMITED, useStack } from '../harness/stacks/use-stack.ts';
+import { UNLIMITED, useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const PASSWORD = 'correct horse';
@@ -297,6 +298,53 @@ describeStack(undefined, 'links', form => {
     }
     // Nobody else is refused.
     expect((await askForLink(ME)).status).toBe(201);
+  });
+});
+
+describeStack(undefined, 'links of a user with few requests', form => {
+  const env = { LIMIT_REQUESTS: '20', LIMIT_STREAMS: '2' };
+  const { stack, client } = useStack(form, { env });
+  const database = useStackDatabase(stack);
+  const linkTo = async (path: string) =>
+    (await client.post<{ url: string }>('/api/links', { path })).url;
+
+  test('take none of the requests of their maker, and have as many together', async () => {
+    const links = await Promise.all([linkTo(ME), linkTo('/api/jobs')]);
+    const own: number[] = [];
+    const isRefused = async () => {
+      const asked = Array.from({ length: 60 }, (_, n) => fetch(links[n % 2] ?? ''));
+      own.push((await client.fetch(ME)).status);
+      const answers = await Promise.all(asked);
+      return answers.some(({ status }) => status === 429);
+    };
+    await waitFor(isRefused, { what: 'a refusal' });
+    for (let n = 0; n < 5; n++) await isRefused();
+    expect(own.filter(status => status !== 200)).toEqual([]);
+  });
+
+  test('nor of the streams', async () => {
+    const id = newId();
+    await database`
+      insert into jobs (id, kind, queue, owner, payload, state)
+      values (${id}, 'future', 'remote', ${stack.username}, '{}', 'queued')`;
+    const path = `/api/jobs/${id}/events`;
+    const url = await linkTo(path);
+    const leave = new AbortController();
+    const { signal } = leave;
+    // Of the requests there are few, too.
+    const open = (ask: () => Promise<Response>) =>
+      waitFor(
+        async () => {
+          const answer = await ask();
+          return answer.headers.get('Retry-After') === '1' ? undefined : answer;
+        },
+        { what: 'an answer' },
+      );
+    const byLink = () => open(() => fetch(url, { signal }));
+    expect([await byLink(), await byLink()].map(({ status }) => status)).toEqual([200, 200]);
+    await expectProblem(await byLink(), 429, 'too_many_requests');
+    expect((await open(() => client.fetch(path, { signal }))).status).toBe(200);
+    leave.abort();
   });
 });
 

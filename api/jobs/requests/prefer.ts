@@ -3,7 +3,7 @@ import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import { matchesEntityTag } from '../../http/conditional-requests.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import { currentUser } from '../../identity/current-user.ts';
+import { shareOf } from '../../identity/current-user.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import { identifyAfterEnd } from './identify-after-end.ts';
 import { limitWait } from './limit-wait.ts';
@@ -44,7 +44,7 @@ export async function awaitChange(
   const known = req.get('If-None-Match');
   // The client has an older state, or none of this job.
   const isNew = known !== undefined && !matchesEntityTag(known, tag);
-  if (!isNew) api.longPollQuota.add(currentUser(res).username, res);
+  if (!isNew) api.longPollQuota.add(shareOf(res), res);
   res.set('Preference-Applied', `wait=${wait}`);
   if (isNew) return row;
   const changed = await api.jobWatch.nextChange(row, limitWait(api, res, wait).signal);
