@@ -150,7 +150,8 @@ export default routes('json-body', (router, api) => {
       answers: { 201: answerWithId('Made.', 'The project.') },
       handle: async ({ req, res, body }) => {
         const { acl, ...given } = body();
-        const user = currentUser(res).username;
+        const me = currentUser(res);
+        const user = me.username;
         const named = acl?.administrators ?? [];
         const whole = {
           administrators: [{ user }, ...named.filter(entry => entry.user !== user)],
@@ -159,6 +160,7 @@ export default routes('json-body', (router, api) => {
         };
         checkAcl(whole);
         await api.freeSpace.assertFree();
+        api.auditRates.countProject(me);
         const pid = newId();
         await db.transaction(async tx => {
           await lockNamedUsers(tx, { ...acl, administrators: [...named, { user }] });
