@@ -14,6 +14,8 @@ export function authenticate(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
     await identifySender(api, { req, res });
     res.locals.isBodyLate = !req.complete;
+    // Unless the answer says something else: a cache that users share may have a time for answers that say nothing.
+    res.set('Cache-Control', 'private, no-cache');
     next();
   };
 }

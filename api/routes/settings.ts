@@ -29,7 +29,7 @@ export default routes('json-body', (router, api) => {
         },
       },
       handle: ({ res }) => {
-        res.set('Cache-Control', 'private, no-cache').json({ items: api.settings });
+        res.json({ items: api.settings });
       },
     }),
   });

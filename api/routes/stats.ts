@@ -60,7 +60,7 @@ export default routes('json-body', (router, api) => {
         }
         const items = await readStatistics(api.database.db, { since, step });
         const body = { since: since.toISOString(), step, items };
-        res.set('Cache-Control', 'private, no-cache').json(body);
+        res.json(body);
       },
     }),
   });

@@ -131,7 +131,7 @@ export default routes('json-body', (router, api) => {
         const rows = db.select(WEBHOOK_COLUMNS).from(webhooks);
         const order = { by: webhooks.id, key: 'id', where: isOwn(res) } as const;
         const page = await readPage(rows, query(), order, toWebhookRecord);
-        res.set('Cache-Control', 'private, no-cache').json(page);
+        res.json(page);
       },
     }),
     post: operation({
@@ -246,7 +246,7 @@ export default routes('json-body', (router, api) => {
           .orderBy(desc(webhookDeliveries.job))
           .limit(limit + 1);
         const page = toPage(rows.map(viewDelivery(row)), limit, ({ job }) => job);
-        res.set('Cache-Control', 'private, no-cache').json(page);
+        res.json(page);
       },
     }),
   });

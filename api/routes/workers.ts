@@ -52,9 +52,7 @@ export default routes('json-body', (router, api) => {
         },
       },
       handle: async ({ res }) => {
-        res
-          .set('Cache-Control', 'private, no-cache')
-          .json({ items: await readWorkers(db, isAlive) });
+        res.json({ items: await readWorkers(db, isAlive) });
       },
     }),
   });

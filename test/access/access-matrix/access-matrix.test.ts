@@ -56,8 +56,11 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'who may do what', form => {
     const got: Partial<Line['statuses']> = {};
     for (const actor of ACTORS) {
       const request = await make(line, actor);
-      const { status, told } = await ask(world, request, as(actor));
+      const { status, caching, told } = await ask(world, request, as(actor));
       got[actor] = status;
+      // A cache that several users share gives it to none but who asked.
+      if (line.method === 'GET' && line.statuses.nobody === 401)
+        expect(caching ?? '', actor).toMatch(/^(private, no-cache|(no-cache, )?no-store\b.*)$/);
       // What is hidden is told of in the same words as what was never there.
       if (status === 404 && actor !== 'owner')
         expect(told, actor).toBe((await ask(world, forNothing(request), as(actor))).told);

@@ -51,12 +51,12 @@ export function forNothing(request: Prepared): Prepared {
 
 const ID = /\b[0-9a-hjkmnp-tv-z]{26}\b/g;
 
-/** The status, and what an error says, without ids; the rest of the answer is dropped unread. */
+/** The status, Cache-Control, and what an error says, without ids; the rest of the answer is dropped unread. */
 export async function ask(
   { stack }: World,
   { method, target, body, headers }: Prepared,
   credentials: Record<string, string>,
-): Promise<{ status: number; told?: string }> {
+): Promise<{ status: number; caching: string | null; told?: string }> {
   const response = await fetch(`${stack.url}${target}`, {
     method,
     body,
@@ -64,12 +64,13 @@ export async function ask(
     redirect: 'manual',
   });
   const { status } = response;
+  const caching = response.headers.get('Cache-Control');
   expectNoFrame(response, target);
   // An answer to HEAD has no words.
   if (status >= 400 && method !== 'HEAD') {
     const { code, detail, hint } = (await response.json()) as Record<string, string>;
-    return { status, told: `${code}: ${detail} ${hint}`.replace(ID, '(id)') };
+    return { status, caching, told: `${code}: ${detail} ${hint}`.replace(ID, '(id)') };
   }
   await response.body?.cancel();
-  return { status };
+  return { status, caching };
 }
