@@ -13,7 +13,12 @@ import { countSoleProjects } from '../identity/sole-projects.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
-const password = z.string().min(8, 'must have at least 8 characters').max(1_024);
+const password = z
+  .string()
+  .min(8, 'must have at least 8 characters')
+  .max(1_024)
+  // All halves of characters have the same hash.
+  .refine(text => !/\p{Cs}/u.test(text), 'must hold no half of a character');
 const newUser = z
   .strictObject({ username, password, administrator: z.boolean().default(false) })
   .meta({ id: 'NewUser' });

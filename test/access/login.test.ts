@@ -1,3 +1,4 @@
+import { hash } from '@node-rs/argon2';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newSecret } from '../../api/identity/random-secrets.ts';
@@ -89,6 +90,33 @@ describeStack(undefined, 'logins', form => {
     });
     expect([form.status, await form.json()]).toEqual([200, { success: true, target: '/' }]);
     expect(form.headers.getSetCookie()).toHaveLength(2);
+  });
+
+  test('a password is the same however its characters are composed, and whole', async () => {
+    const { username } = await addUser();
+    const change = (password: string) =>
+      admin.fetch(`/api/users/${username}`, { method: 'PUT', body: JSON.stringify({ password }) });
+    const statuses = async (...passwords: string[]) => {
+      const answers = passwords.map(password => sendLogin(stack.url, { username, password }));
+      return (await Promise.all(answers)).map(({ status }) => status);
+    };
+    const [composed, decomposed] = ['p\u00e4sswort', 'pa\u0308sswort'];
+    for (const password of [composed, decomposed]) {
+      expect((await change(password)).status).toBe(200);
+      expect(await statuses(composed, decomposed)).toEqual([200, 200]);
+      const utf8 = Buffer.from(`${username}:${decomposed}`).toString('base64');
+      expect((await whoAmI(stack.url, { Authorization: `Basic ${utf8}` })).status).toBe(200);
+    }
+    const { fields } = await expectProblem(
+      await change('half \ud83d of one'),
+      400,
+      'invalid_input',
+    );
+    expect(fields?.map(({ field }) => field)).toEqual(['password']);
+    // As earlier releases stored it.
+    const stored = await hash(decomposed);
+    await database`update users set password_hash = ${stored} where username = ${username}`;
+    expect(await statuses(decomposed, composed)).toEqual([200, 401]);
   });
 
   test('what is no login is refused by field', async () => {
