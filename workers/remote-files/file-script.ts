@@ -36,11 +36,6 @@ export const OWN_IDENTITY = `state() { ${stat(`-c '%d %i'`, `-f '%d %i'`)} || ${
  * file. `dd` seeks; `tail -c +N` may read up to the offset.
  */
 export function scriptToRead(mark: string, { path, offset = 0, length }: FileRange): string {
-  const blocks = Math.floor(offset / BLOCK_BYTES);
-  const rest = offset % BLOCK_BYTES;
-  const limit = length === undefined ? '' : ` | head -c ${length}`;
-  const from = `dd bs=${BLOCK_BYTES} skip=${blocks} 2>/dev/null <&3 | tail -c +${rest + 1}${limit}`;
-  const whole = length === undefined ? 'cat <&3' : `head -c ${length} <&3`;
   return `LC_ALL=C; export LC_ALL
 f=${quoteWord(path)}
 say() { printf '\\n%s %s\\n' ${mark} "$1"; }
@@ -68,13 +63,22 @@ say "$z"
 set -- $s
 printf '%s\\n' "$*"
 if [ "$z" -eq 0 ]; then head -c ${MAX_UNSIZED_BYTES + 1} <&3; e=$?; printf '\\n%s\\n' ${mark}
-elif [ ${offset} -lt "$z" ]; then ${offset === 0 ? whole : from}; e=$?
+elif [ ${offset} -lt "$z" ]; then ${printRange({ offset, length })}; e=$?
 else e=0
 fi
 set -- $(state)
 printf '\\n%s %s %s\\n' ${mark} $e "$*" >&2
 exit $e
 `;
+}
+
+/** A command that prints a range of the file at descriptor 3, or all that follows the offset. */
+export function printRange({ offset, length }: { offset: number; length?: number }): string {
+  if (offset === 0) return length === undefined ? 'cat <&3' : `head -c ${length} <&3`;
+  const blocks = Math.floor(offset / BLOCK_BYTES);
+  const rest = offset % BLOCK_BYTES;
+  const limit = length === undefined ? '' : ` | head -c ${length}`;
+  return `dd bs=${BLOCK_BYTES} skip=${blocks} 2>/dev/null <&3 | tail -c +${rest + 1}${limit}`;
 }
 
 /** A file's state, as the script prints it: its inode, its size, and more. */
@@ -95,12 +99,14 @@ export const tagOf = (state: FileState | undefined): string | undefined =>
   state && createHash('sha256').update(state.text).digest('hex').slice(0, 32);
 
 /**
- * Whether a file was changed in place. Appending does not count, as what was read is its beginning; nor does a replaced
- * file, which was left as it was.
+ * What happened to a file in its place. One that is `longer` was appended to or written anew, which isAppended() tells.
+ * A replaced file was left as it was.
  */
-export const isChanged = (before: FileState | undefined, after: FileState | undefined): boolean =>
-  before !== undefined &&
-  after !== undefined &&
-  before.inode === after.inode &&
-  before.text !== after.text &&
-  before.size >= after.size;
+export function compareStates(
+  before: FileState | undefined,
+  after: FileState | undefined,
+): 'same' | 'longer' | 'changed' {
+  if (!before || !after || before.inode !== after.inode || before.text === after.text)
+    return 'same';
+  return after.size > before.size ? 'longer' : 'changed';
+}

@@ -128,6 +128,11 @@ test.each<[string, (path: string) => void, object]>([
     path => writeFileSync(path, Buffer.alloc(LARGE, 'b'), { flag: 'r+' }),
     { code: 'conflict', message: expect.stringContaining('was changed while it was read') },
   ],
+  [
+    'is written over by something longer',
+    path => writeFileSync(path, Buffer.alloc(LARGE + 1, 'b'), { flag: 'r+' }),
+    { code: 'conflict' },
+  ],
   ['becomes shorter', path => truncateSync(path, LARGE / 2), { code: 'conflict' }],
 ])('of a file that %s while it is read the last byte never comes', async (_, change, error) => {
   const host = harness.makeHost('/bin/sh');

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
@@ -7,11 +7,12 @@ import { limitTime } from '../../shared/process/limit-time.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
 import { SCRIPT_COMMAND } from '../host-agent/no-functions.ts';
 import { readWords, whyNothingRan } from '../ssh/nothing-ran.ts';
+import { isAppended } from './appended-file.ts';
 import { ByteReader } from './byte-reader.ts';
 import {
+  compareStates,
   type FileRange,
   type FileState,
-  isChanged,
   MAX_UNSIZED_BYTES,
   readState,
   scriptToRead,
@@ -94,14 +95,17 @@ export async function openRemoteFile(
     if (!isWhole) throw new Error('its stat prints too much');
     const before = readState(state.toString('latin1'));
     const { closed } = channel;
-    const opened = { path, mark, said: Number(found), before, reader, ending, closed, signal };
+    const release = () => {
+      reader.close();
+      channel.destroy();
+    };
+    const said = Number(found);
+    const asked = { host: session, path, offset: options.offset ?? 0, release };
+    const opened = { ...asked, mark, said, before, reader, ending, closed, signal };
     const { size, pieces } = await readSized(opened, options);
     const bytes = Readable.from(pieces, { objectMode: false });
     // Not in the generator's `finally`, which does not run if the stream is destroyed before the first read.
-    bytes.once('close', () => {
-      reader.close();
-      channel.destroy();
-    });
+    bytes.once('close', release);
     return { size, tag: tagOf(before), state: before?.text, bytes };
   } catch (error) {
     reader.close();
@@ -112,7 +116,11 @@ export async function openRemoteFile(
 }
 
 interface OpenedFile {
+  host: RemoteExec;
   path: string;
+  offset: number;
+  /** Closes the channel. */
+  release(): void;
   /** Ends the bytes of a file without a size. */
   mark: string;
   /** Its size, as the host tells it. */
@@ -204,6 +212,7 @@ async function* readWhole(
   length: number,
 ): AsyncGenerator<Buffer, void, undefined> {
   const { path, reader } = file;
+  const hash = createHash('sha256');
   let left = length;
   try {
     for (let bytes: Buffer | undefined = ahead; left > 0; bytes = await reader.read()) {
@@ -211,11 +220,13 @@ async function* readWhole(
         await assertWhole(file);
         throw belied(file);
       }
+      const wanted = bytes.subarray(0, left);
+      hash.update(wanted);
       if (bytes.length >= left) {
         const isLonger = bytes.length > left || (await isFollowed(file));
-        if (!isLonger) await assertUnchanged(file);
+        if (isLonger || (await assertUnchanged(file)) === 'longer')
+          await assertAppended(file, { length, digest: hash.digest('hex') });
       }
-      const wanted = bytes.subarray(0, left);
       left -= wanted.length;
       if (wanted.length > 0) yield wanted;
       // What was left running may hold the stream open: it is not read again.
@@ -233,18 +244,31 @@ async function isFollowed(file: OpenedFile): Promise<boolean> {
   return Buffer.isBuffer(next);
 }
 
-/** Waits for the script's end: only its status tells the end of the file from a lost connection. */
-async function assertUnchanged(file: OpenedFile): Promise<void> {
+/**
+ * Waits for the script's end: only its status tells the end of the file from a lost connection. Returns `longer` where
+ * the file may have been appended to.
+ */
+async function assertUnchanged(file: OpenedFile): Promise<'same' | 'longer'> {
   const { path, before } = file;
   const { code, after } = await soon(file, file.ending);
   if (code === null) throw connectionLost(path);
   if (code !== 0) throw toReadError(path, 'broken');
-  if (isChanged(before, after))
-    throw conflict(
-      `${path} was changed while it was read.`,
-      'Read it again when nothing writes to it.',
-    );
+  const state = compareStates(before, after);
+  if (state === 'changed') throw changed(path);
+  return state;
 }
+
+/** The channel is released first: a host may allow a single one. */
+async function assertAppended(
+  { host, path, offset, before, release, signal = PATIENT }: OpenedFile,
+  read: { length: number; digest: string },
+): Promise<void> {
+  release();
+  if (!(await isAppended(host, { path, offset, before, ...read }, signal))) throw changed(path);
+}
+
+const changed = (path: string) =>
+  conflict(`${path} was changed while it was read.`, 'Read it again when nothing writes to it.');
 
 /** For a stream that ended too early: bytes may have been lost although the status came. */
 async function assertWhole(file: OpenedFile): Promise<void> {
