@@ -378,8 +378,25 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     // The audit has the users of earlier files, too.
     expect(await rowOf('grace').first().textContent()).toContain(stack.username);
     await expectUsable();
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route('**/audit?*', async route => {
+      await held;
+      await route.continue();
+    });
     await page.getByLabel('User', { exact: true }).fill('nobody');
+    // Entries of the filter before are told from those of this one.
+    await page.getByText('Asking for entries').waitFor();
+    const opacity = () =>
+      page.evaluate<number>(
+        "Number(getComputedStyle(document.querySelector('.card:has(.audit)')).opacity)",
+      );
+    await expect.poll(opacity).toBeLessThan(1);
+    release();
     await page.getByText('No entry matches').waitFor();
+    await page.unroute('**/audit?*');
     await show('Settings');
     await page.getByRole('region', { name: 'How long things are kept' }).waitFor();
     await rowOf('JOB_RETENTION_DAYS').waitFor();

@@ -42,7 +42,7 @@ export function Audit() {
     [user, action, days],
   );
   const list = useAudit(filter);
-  const { data, error, hasNextPage } = list;
+  const { data, error, hasNextPage, isPlaceholderData } = list;
   const entries = data?.pages.flatMap(page => page.items) ?? [];
   return (
     <>
@@ -85,9 +85,9 @@ export function Audit() {
         </div>
       </div>
       {error && <Problem error={error} />}
-      {!data && !error && <Wait>Asking for entries …</Wait>}
+      {(!data || isPlaceholderData) && !error && <Wait>Asking for entries …</Wait>}
       {data && (
-        <div class="card">
+        <div class="card" aria-busy={isPlaceholderData}>
           {entries.length === 0 && !hasNextPage ? (
             <Empty title="No entry matches">
               <p>Nobody did that in this time. Choose another user, action or time.</p>

@@ -31,7 +31,7 @@ export function Overview() {
   const range = RANGES.find(({ id }) => id === search.get('range')) ?? DAY;
   const kind = search.get('kind') ?? '';
   const workers = useWorkers();
-  const { data, error } = useStatistics(range);
+  const { data, error, isPlaceholderData } = useStatistics(range);
   const kinds = useMemo(() => [...new Set(data?.items.map(item => item.kind))].sort(), [data]);
   const steps = useMemo(() => data && toSteps(data, kind, serviceNow()), [data, kind]);
   return (
@@ -73,9 +73,9 @@ export function Overview() {
         </div>
       </div>
       {error && <Problem error={error} />}
-      {!steps && !error && <Wait>Asking for statistics …</Wait>}
+      {(!steps || isPlaceholderData) && !error && <Wait>Asking for statistics …</Wait>}
       {steps && (
-        <div class="plots">
+        <div class="plots" aria-busy={isPlaceholderData}>
           <TimePlot
             title="Jobs that ended"
             times={steps.times}

@@ -23,7 +23,7 @@ export function JobsPage({ user }: { user: CurrentUser }) {
   // A period begins where the page was opened, or chosen: it is asked for again and again.
   const query = useMemo(() => toQuery(filter, { me, now: serviceNow() }), [filter, me]);
   const list = useJobs(query);
-  const { data, error, hasNextPage } = list;
+  const { data, error, hasNextPage, isPlaceholderData } = list;
   const jobs = data?.pages.flatMap(page => page.items) ?? [];
   return (
     <>
@@ -35,9 +35,9 @@ export function JobsPage({ user }: { user: CurrentUser }) {
       </div>
       <JobFilters filter={filter} user={user} onChange={onChange} />
       {error && <Problem error={error} />}
-      {!data && !error && <Wait>Asking for jobs …</Wait>}
+      {(!data || isPlaceholderData) && !error && <Wait>Asking for jobs …</Wait>}
       {data && (
-        <div class="card">
+        <div class="card" aria-busy={isPlaceholderData}>
           {jobs.length > 0 && (
             <JobTable jobs={jobs} label="Jobs" showOwner={filter.owner !== undefined} />
           )}
