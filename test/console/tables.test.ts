@@ -4,6 +4,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formatNpyHeader } from '../../shared/arrays/npy-header.ts';
 import {
   type ConsolePage,
   expectAccessible,
@@ -408,6 +409,33 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await page.goto(`${stack.url}/console/${base}/table?name=small/one.csv`);
   });
 
+  test('a plot of some rows is drawn with none of the values of others', async () => {
+    const query = new URLSearchParams({ name: 'physics', x: 't', y: 't' });
+    await page.goto(`${stack.url}/console/${base}/table?${query}`);
+    const top = page.locator('.plot-top');
+    await expect.poll(() => top.textContent()).toBe('1.5');
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route('**/series?**', async route => {
+      await held;
+      await route.continue();
+    });
+    // As it is for one more filter, without the page being loaded again.
+    await page.evaluate(`(() => {
+      const url = new URL(location.href);
+      url.searchParams.append('filter', 't:lt:1');
+      history.pushState(null, '', url);
+    })()`);
+    await page.getByText('Reading both columns').waitFor();
+    expect(await top.count()).toBe(0);
+    release();
+    await expect.poll(() => top.textContent()).toBe('0');
+    await page.unroute('**/series?**');
+    await page.goto(`${stack.url}/console/${base}/table?name=small/one.csv`);
+  });
+
   test('a table that takes the place of another is shown with its own columns', async () => {
     const mid = base.split('/')[3] ?? '';
     const way = page.getByRole('navigation', { name: 'Where you are' });
@@ -500,6 +528,45 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await page.getByLabel('Part').fill('7');
     await page.getByRole('button', { name: 'Show' }).click();
     expect(await page.getByRole('alert').textContent()).toContain('Part: must fit the shape');
+  });
+
+  test('values of an array stand under their own indices alone', async () => {
+    await page.goto(`${stack.url}/console/${base}/array?name=grid`);
+    const values = page.getByRole('region', { name: 'Values' });
+    await values.getByRole('cell').first().waitFor();
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    const slices = (url: URL) => url.pathname.endsWith('/arrays/grid');
+    await page.route(slices, async route => {
+      await held;
+      await route.continue();
+    });
+    await page.getByLabel('Part').fill('1:,1:');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.waitForURL(/slice=/);
+    await page.getByText('Reading the values').waitFor();
+    expect(await values.count()).toBe(0);
+    release();
+    await expect.poll(() => values.getByRole('cell').allTextContents()).toEqual(['4', '5']);
+    await page.unroute(slices);
+  });
+
+  test('an array that takes the place of another is shown with its own shape', async () => {
+    const mid = base.split('/')[3] ?? '';
+    const replace = (bytes: number[]) => {
+      const file = Buffer.concat([formatNpyHeader('|u1', [2, 2]), Buffer.from(bytes)]);
+      return makeArray(client, { mid, aid: 'replaced', file });
+    };
+    await replace([1, 2, 3, 4]);
+    await page.goto(`${stack.url}/console/${base}/array?name=replaced`);
+    const cells = page.getByRole('region', { name: 'Values' }).getByRole('cell');
+    await expect.poll(() => cells.allTextContents()).toEqual(['1', '2', '3', '4']);
+    // While it is looked at.
+    await replace([5, 6, 7, 8]);
+    await page.getByText('2 × 2 of type integer, from 5 to 8').waitFor();
+    await expect.poll(() => cells.allTextContents()).toEqual(['5', '6', '7', '8']);
   });
 
   test('no script threw, and nothing broke the policy', () => {

@@ -1,5 +1,5 @@
 import type { ModelPartProps } from '../projects/model-part.ts';
-import { useArray, useSlice } from '../service/arrays.ts';
+import { type ArrayKey, useArray, useSlice } from '../service/arrays.ts';
 import { artifactPath, downloadName } from '../service/models.ts';
 import { apiPath } from '../service/place.ts';
 import { Button } from '../ui/button.tsx';
@@ -39,19 +39,19 @@ export function ArrayPart({ model, name = '' }: ModelPartProps) {
       {data && (
         <>
           <p class="muted">
-            {data.shape.join(' × ')} of type {data.type}
-            {data.unit && ` in ${data.unit}`}, from {String(data.min)} to {String(data.max)}
+            {data.record.shape.join(' × ')} of type {data.record.type}
+            {data.record.unit && ` in ${data.record.unit}`}, from {String(data.record.min)} to{' '}
+            {String(data.record.max)}
           </p>
           <SliceForm
             key={search.get('slice')}
-            slice={search.get('slice') ?? firstSlice(data.shape)}
+            slice={search.get('slice') ?? firstSlice(data.record.shape)}
             onChange={slice => change({ slice })}
           />
           <Slice
-            mid={model.id}
-            aid={name}
-            shape={data.shape}
-            slice={search.get('slice') ?? firstSlice(data.shape)}
+            array={{ mid: model.id, aid: name, tag: data.tag }}
+            shape={data.record.shape}
+            slice={search.get('slice') ?? firstSlice(data.record.shape)}
           />
         </>
       )}
@@ -92,15 +92,14 @@ function SliceForm({ slice, onChange }: { slice: string; onChange: (slice: strin
 }
 
 interface SliceProps {
-  mid: string;
-  aid: string;
+  array: ArrayKey;
   /** The shape of the whole array. */
   shape: number[];
   slice: string;
 }
 
-function Slice({ mid, aid, shape: whole, slice }: SliceProps) {
-  const { data, error, isPlaceholderData } = useSlice(mid, aid, slice);
+function Slice({ array, shape: whole, slice }: SliceProps) {
+  const { data, error } = useSlice(array, slice);
   if (error) return <Problem error={error} />;
   if (!data) return <Wait>Reading the values …</Wait>;
   const { shape, values } = data;
@@ -109,7 +108,7 @@ function Slice({ mid, aid, shape: whole, slice }: SliceProps) {
   const range = (count: number) => Array.from({ length: count }, (_, n) => n);
   const shownColumns = range(Math.min(columns, COLUMNS));
   return (
-    <div class="card" aria-busy={isPlaceholderData}>
+    <div class="card">
       <TableBox label="Values">
         <table class="plain">
           {columnName && (

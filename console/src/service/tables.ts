@@ -118,10 +118,12 @@ export const useSeries = ({ mid, aid, tag }: TableKey, range: SeriesRange) =>
         }),
       ),
     staleTime: 60_000,
-    // Other columns have other values, and other scales.
+    // Other columns and other rows have other values, and other scales.
     placeholderData: (before, query) => {
-      const { x, y } = (query?.queryKey.at(-1) ?? {}) as Partial<SeriesRange>;
-      return x === range.x && y === range.y ? before : undefined;
+      const { x, y, filter } = (query?.queryKey.at(-1) ?? {}) as Partial<SeriesRange>;
+      const isOfSame =
+        JSON.stringify([x, y, filter]) === JSON.stringify([range.x, range.y, range.filter]);
+      return isOfSame ? before : undefined;
     },
     enabled: range.points > 0,
   });
