@@ -415,7 +415,7 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await expectUsable();
     const other = { name: 'other.bin', mimeType: '', buffer: Buffer.from('x') };
     await page.getByLabel('Choose and go on').setInputFiles(other);
-    await page.getByText('Choose these too: frames.bin.').waitFor();
+    await page.getByText('Another size than what was begun: frames.bin.').waitFor();
     await page.unrouteAll();
     sent.length = 0;
     await page.getByLabel('Choose and go on').setInputFiles(file);

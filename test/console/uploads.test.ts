@@ -8,6 +8,7 @@ import {
   openConsole,
   useChromium,
 } from '../harness/browser/console-page.ts';
+import { parse } from '../harness/clients/tables.ts';
 import {
   beginUpload,
   makeModel,
@@ -15,6 +16,7 @@ import {
   putPart,
   readUpload,
 } from '../harness/clients/uploads.ts';
+import { makeZip } from '../harness/files/make-zip.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useStack } from '../harness/stacks/use-stack.ts';
@@ -121,5 +123,67 @@ describeStack(missingPrograms('chromium'), 'uploads in the console', form => {
     await dialog().getByRole('button', { name: 'Give it up' }).click();
     await before().waitFor({ state: 'detached' });
     expect((await client.fetch(`/api/uploads/${id}`)).status).toBe(404);
+  });
+
+  const staged = () => page.getByRole('region', { name: 'To be uploaded' });
+  const choose = (name: string, text: string) =>
+    page
+      .getByLabel('Choose files')
+      .setInputFiles({ name, mimeType: '', buffer: Buffer.from(text) });
+
+  test('a file tells all that goes with what is there under its name', async () => {
+    const csv = Buffer.from('a,b\n1,2\n');
+    const pack = makeZip(['one.csv', 'two.csv'].map(name => ({ name, content: csv })));
+    const made = await parse(client, { mid, parser: 'zip', files: { 'pack.zip': [pack] } });
+    expect(made.state).toBe('succeeded');
+    await page.reload();
+    await choose('pack.zip', 'another one');
+    await staged().getByText('Replaces 2 tables').waitFor();
+    await expectAccessible(page);
+    await staged().getByRole('button', { name: 'Cancel' }).click();
+  });
+
+  test('a file tells what goes with it beyond the first artifacts of a model, too', async () => {
+    // As if each page had one artifact.
+    const first = new RegExp(`/api/models/${mid}\\?limit=1000`);
+    await page.route(first, route =>
+      route.continue({ url: route.request().url().replace('limit=1000', 'limit=1') }),
+    );
+    await page.reload();
+    await choose('pack.zip', 'another one');
+    await staged().getByText('Replaces 2 tables').waitFor();
+    await staged().getByRole('button', { name: 'Cancel' }).click();
+  });
+
+  test('an upload that was begun under another name goes on with the file that is chosen', async () => {
+    const bytes = randomBytes(1_024);
+    const id = await beginUpload(client, mid, ['day']);
+    await putPart(client, partPath(id, 0, 0), bytes);
+    await page.reload();
+    await before().getByText('1.0 KiB arrived').waitFor();
+    const go = (...names: string[]) =>
+      before()
+        .getByLabel('Choose and go on')
+        .setInputFiles(names.map(name => ({ name, mimeType: '', buffer: bytes })));
+    // Which of two is meant nobody knows.
+    await go('day.bin', 'night.bin');
+    await before().getByText('Choose the file that was begun as day, and no other.').waitFor();
+    // A file with other bytes is told from it, and costs nothing that has arrived.
+    const other = { name: 'day.csv', mimeType: '', buffer: randomBytes(1_024) };
+    await before().getByLabel('Choose and go on').setInputFiles(other);
+    await own().getByText('was begun with other files').waitFor();
+    await own().getByRole('button', { name: 'Clear day' }).click();
+    await go('day.bin');
+    await own().getByText('Stored', { exact: true }).waitFor();
+    const stored = await client.getBytes(`/api/models/${mid}/files/day`);
+    expect(stored.bytes.equals(bytes)).toBe(true);
+    await own().getByRole('button', { name: 'Clear day' }).click();
+    // Of several each goes by its name.
+    const several = await beginUpload(client, mid, ['one', 'two']);
+    await page.reload();
+    await go('one', 'other');
+    await before().getByText('No chosen file is called two.').waitFor();
+    await client.delete(`/api/uploads/${several}`);
+    await page.reload();
   });
 });

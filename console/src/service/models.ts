@@ -49,6 +49,24 @@ export const useModel = (mid: string) =>
 export const modelChanged = (mid: string) =>
   queries.invalidateQueries({ queryKey: ['model', mid] });
 
+/** All artifacts of a model, for what is said about names in it. */
+export const useAllArtifacts = (mid: string, { enabled }: { enabled: boolean }) =>
+  useQuery({
+    queryKey: ['model', mid, 'artifacts'],
+    queryFn: async ({ signal }) => {
+      const all: Artifact[] = [];
+      for (let after: string | undefined; ; ) {
+        const params = { path: { mid }, query: { limit: MAX_ARTIFACTS, after } };
+        const page = await unwrap(windlass.api.GET('/api/models/{mid}', { params, signal }));
+        all.push(...page.artifacts);
+        if (page.next === null) return all;
+        after = page.next;
+      }
+    },
+    refetchInterval: QUIET_MS,
+    enabled,
+  });
+
 /** One artifact of a model; null where there is none of that name. */
 export const useArtifact = (mid: string, aid: string) =>
   useQuery({

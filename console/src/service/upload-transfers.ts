@@ -42,12 +42,20 @@ export const pauseUpload = (key: number): void => uploadTransfers.stop(key, { st
 export const resumeUpload = (key: number): void =>
   uploadTransfers.change([key], { state: 'waits', error: undefined, upload: undefined });
 
-/** Removes a transfer from the list. If its upload has begun, that is given up. */
-export function removeUpload({ key, uid, state, upload }: UploadTransfer): void {
+/** Whether it was to go on with other files than those that it was begun with: it waits for the right ones. */
+export const isOfOtherFiles = ({ error }: UploadTransfer): boolean =>
+  error instanceof WindlassError && error.code === 'other_files';
+
+/** Whether nothing of it is lost with its place in the list: what ended stays in the model's list of uploads. */
+export const isKeptElsewhere = (transfer: UploadTransfer): boolean =>
+  transfer.state === 'done' || transfer.upload !== undefined || isOfOtherFiles(transfer);
+
+/** Removes a transfer from the list. If its upload has begun and is kept nowhere else, that is given up. */
+export function removeUpload(transfer: UploadTransfer): void {
+  const { key, uid, state } = transfer;
   uploadTransfers.remove([key]);
-  // What ended stays in the model's list of uploads.
-  const isEnded = state === 'done' || upload !== undefined;
-  if (uid && state !== 'parses' && !isEnded) void abandonUpload(uid).catch(() => {});
+  if (uid && state !== 'parses' && !isKeptElsewhere(transfer))
+    void abandonUpload(uid).catch(() => {});
 }
 
 async function send(

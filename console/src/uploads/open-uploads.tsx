@@ -46,16 +46,22 @@ function OpenUpload({ upload }: { upload: Upload }) {
   const total = known?.reduce((sum, { size }) => sum + size, 0);
   const names = aids.join(', ');
   const goOn = (chosen: NamedFile[]) => {
-    const files = aids.map(
-      aid =>
-        chosen.find(({ name }) => name === aid) ?? chosen.find(({ file }) => file.name === aid),
-    );
+    const byName = (aid: string) =>
+      chosen.find(({ name }) => name === aid) ?? chosen.find(({ file }) => file.name === aid);
+    // A program may have begun it under another name. Digests of what has arrived tell whether the file is the same.
+    const only = aids.length === 1 && chosen.length === 1 ? chosen[0] : undefined;
+    const files = aids.map(aid => only ?? byName(aid));
     const missing = aids.filter((_, n) => files[n] === undefined);
     const others = aids.filter((aid, n) => {
       const size = known?.find(file => file.aid === aid)?.size;
       return size !== undefined && files[n] !== undefined && files[n].file.size !== size;
     });
-    if (missing.length > 0) return setProblem(`Choose these too: ${missing.join(', ')}.`);
+    if (missing.length > 0)
+      return setProblem(
+        aids.length === 1
+          ? `Choose the file that was begun as ${names}, and no other.`
+          : `No chosen file is called ${missing.join(', ')}.`,
+      );
     if (others.length > 0)
       return setProblem(`Another size than what was begun: ${others.join(', ')}.`);
     const given = files.flatMap(one => (one ? [one.file] : []));

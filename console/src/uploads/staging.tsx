@@ -5,6 +5,7 @@ import { type Parser, useParsers } from '../service/uploads.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { CloseIcon } from '../ui/icons.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Wait } from '../ui/wait.tsx';
 import type { NamedFile } from './dropped-files.ts';
@@ -20,6 +21,7 @@ interface StagingProps {
 
 /** An upload has at most so many files. */
 const MAX_FILES = 1_000;
+const TYPES = ['table', 'array', 'file', 'parameter'] as const;
 /** So many names of a group are listed. */
 const LISTED = 100;
 
@@ -83,11 +85,7 @@ export function Staging({ mid, files, known, onChange }: StagingProps) {
                   <span class="grow ellipsis" title={one.name}>
                     {one.name}
                   </span>
-                  {known.some(({ aid }) => aid === one.name) && (
-                    <span class="badge" data-state="queued">
-                      Replaces what is there
-                    </span>
-                  )}
+                  <Replaced name={one.name} known={known} />
                   <span class="muted">{formatBytes(one.file.size)}</span>
                   <Button
                     look="quiet"
@@ -124,6 +122,21 @@ export function Staging({ mid, files, known, onChange }: StagingProps) {
         <Button onClick={() => onChange([])}>Cancel</Button>
       </div>
     </section>
+  );
+}
+
+/** What goes with what is in the model: of its name, or made of what is in such a file, as `pack.zip/day.csv`. */
+function Replaced({ name, known }: { name: string; known: Artifact[] }) {
+  const found = known.filter(({ aid }) => aid === name || aid.startsWith(`${name}/`));
+  if (found.length === 0) return null;
+  const counts = TYPES.map(type => [type, found.filter(one => one.type === type).length] as const)
+    .filter(([, count]) => count > 0)
+    .map(([type, count]) => `${formatCount(count)} ${type}${count === 1 ? '' : 's'}`);
+  const isOne = found.length === 1 && found[0]?.aid === name;
+  return (
+    <span class="badge" data-state="queued">
+      Replaces {isOne ? 'what is there' : counts.join(', ')}
+    </span>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ModelPartProps } from '../projects/model-part.ts';
-import { useModel } from '../service/models.ts';
+import { useAllArtifacts, useModel } from '../service/models.ts';
 import { canWrite } from '../service/projects.ts';
 import { useUploadTransfers } from '../service/uploads.ts';
 import { Empty } from '../ui/empty.tsx';
@@ -15,7 +15,13 @@ import { UploadTransferList } from './upload-transfer-list.tsx';
 export function UploadPart({ project, model }: ModelPartProps) {
   const [staged, stage] = useState<NamedFile[]>([]);
   const present = useUploadTransfers(model.id);
-  const known = useModel(model.id).data?.pages.flatMap(({ artifacts }) => artifacts) ?? [];
+  const pages = useModel(model.id);
+  const isPart = pages.hasNextPage && staged.length > 0;
+  const all = useAllArtifacts(model.id, { enabled: isPart });
+  const known =
+    (isPart ? all.data : undefined) ??
+    pages.data?.pages.flatMap(({ artifacts }) => artifacts) ??
+    [];
   const add = (files: NamedFile[]) => {
     const names = new Set(files.map(({ name }) => name));
     stage(before => [...before.filter(({ name }) => !names.has(name)), ...files]);

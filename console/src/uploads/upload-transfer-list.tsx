@@ -1,6 +1,12 @@
 import { useState } from 'preact/hooks';
 import { isRowError, RowErrors } from '../projects/row-errors.tsx';
-import { addUpload, pauseUpload, removeUpload, resumeUpload } from '../service/upload-transfers.ts';
+import {
+  addUpload,
+  isKeptElsewhere,
+  pauseUpload,
+  removeUpload,
+  resumeUpload,
+} from '../service/upload-transfers.ts';
 import type { UploadTransfer } from '../service/uploads.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
@@ -44,10 +50,10 @@ export function UploadTransferList({ list }: { list: UploadTransfer[] }) {
 function UploadTransferItem({ transfer }: { transfer: UploadTransfer }) {
   const { key, uid, aids, state, sent, total, error, upload } = transfer;
   const name = namesOf(aids);
-  const isEnded = state === 'done' || upload !== undefined;
+  const isEnded = isKeptElsewhere(transfer);
   const remove = () => removeUpload(transfer);
   // What could not be read is not read by sending it again.
-  const canResume = state === 'paused' || (state === 'failed' && !upload);
+  const canResume = state === 'paused' || (state === 'failed' && !isEnded);
   return (
     <li>
       <div class="row">
