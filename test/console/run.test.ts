@@ -292,6 +292,51 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await expectUsable();
   });
 
+  test('jobs of the filter before are told from those of the one that is chosen', async () => {
+    await go('jobs');
+    await rows().first().waitFor();
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route(/\/api\/jobs\?/, async route => {
+      await held;
+      await route.continue();
+    });
+    await page.getByText('Failed', { exact: true }).first().click();
+    await page.getByText('Asking for jobs').waitFor();
+    const opacity = () =>
+      page.evaluate<number>(
+        "Number(getComputedStyle(document.querySelector('.card:has(.jobs)')).opacity)",
+      );
+    await expect.poll(opacity).toBeLessThan(1);
+    release();
+    await page.getByText('Asking for jobs').waitFor({ state: 'detached' });
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+
+  test('jobs of a host are not shown as those of another one that is chosen', async () => {
+    await addHost(client, sshd, { name: 'other' });
+    const other = await openSession(client, sshd, { hostname: 'other' });
+    await go(`run?session=${sid}`);
+    await page.getByRole('region', { name: 'Latest on host' }).getByRole('row').first().waitFor();
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route(/\/api\/jobs\?/, async route => {
+      await held;
+      await route.continue();
+    });
+    await page.evaluate(`history.pushState(null, '', location.pathname + '?session=${other}')`);
+    await page.getByRole('region', { name: 'Latest on host' }).waitFor({ state: 'detached' });
+    expect(await rows().count()).toBe(0);
+    release();
+    await page.unrouteAll({ behavior: 'wait' });
+    await client.delete(`/api/remotes/${other}`);
+    await client.delete('/api/hosts/other');
+  });
+
   test('an administrator chooses an owner, whose work is not looked into', async () => {
     const { username, client: other } = await addUser(client);
     const { id } = await launchAsync(other, await openSession(other, sshd), 'echo secret');

@@ -114,7 +114,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
       )}
       {banner && <pre class="notice banner">{banner}</pre>}
       {job && <RunOutput key={job} job={job} user={user} isTold={session?.state === 'reconnect'} />}
-      {!job && session && <LatestJobs session={session} />}
+      {!job && session && <LatestJobs key={session.hostname} session={session} />}
       {dialog === 'host' && <PinDialog onClose={() => setDialog(undefined)} />}
       {(dialog === 'login' || dialog === 'again') && (
         <LogInDialog

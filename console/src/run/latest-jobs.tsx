@@ -6,7 +6,7 @@ import { Problem } from '../ui/problem.tsx';
 
 const SHOWN = 8;
 
-/** What was run last on the host of a login, while nothing is looked at. */
+/** What was run last on the host of a login, while nothing is looked at. The host is its key: each begins without jobs. */
 export function LatestJobs({ session: { hostname } }: { session: SessionRecord }) {
   const { data, error } = useJobs({ host: hostname, kind: ['command', 'batch', 'video'] });
   const jobs = data?.pages[0]?.items.slice(0, SHOWN) ?? [];
