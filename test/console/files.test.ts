@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -137,6 +138,31 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
       .getByRole('button', { name: 'Home', exact: true })
       .click();
     await eventually(names).toContain('study');
+  });
+
+  test('what a command has written since is seen by who comes back, and by a look again', async () => {
+    mkdirSync(at('written'));
+    writeFileSync(at('written', 'out.txt'), 'as of before');
+    await go(at('written'), { file: 'out.txt' });
+    const text = page.getByRole('region', { name: 'Text' });
+    await text.getByText('as of before').waitFor();
+    await page.getByRole('link', { name: 'Run', exact: true }).click();
+    const writes = `cd ${at('written')} && echo new >new.csv && echo new >out.txt`;
+    await page.locator('.command > textarea').fill(writes);
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.run-head .badge', { hasText: 'Succeeded' }).waitFor();
+    await page.goBack();
+    await eventually(names).toEqual(['new.csv', 'out.txt']);
+    await text.getByText('new', { exact: true }).waitFor();
+    // As large and as old as the one that is shown.
+    const { atime, mtime } = statSync(at('written', 'out.txt'));
+    writeFileSync(at('written', 'out.txt'), 'odd\n');
+    utimesSync(at('written', 'out.txt'), atime, mtime);
+    writeFileSync(at('written', 'other.csv'), '');
+    await page.getByRole('button', { name: 'Look again' }).click();
+    await eventually(names).toEqual(['new.csv', 'other.csv', 'out.txt']);
+    await text.getByText('odd', { exact: true }).waitFor();
+    await expectUsable();
   });
 
   test('100,000 entries are there soon, and scroll, sort and filter', async () => {

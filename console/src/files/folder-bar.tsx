@@ -1,6 +1,6 @@
 import { type Dropped, readChosen } from '../service/dropped.ts';
 import { Button } from '../ui/button.tsx';
-import { VideoIcon } from '../ui/icons.tsx';
+import { AgainIcon, VideoIcon } from '../ui/icons.tsx';
 import { formatCount } from '../ui/numbers.ts';
 import type { Listing } from './entries.ts';
 import { findPattern } from './frame-pattern.ts';
@@ -10,16 +10,19 @@ interface FolderBarProps {
   listing: Listing | undefined;
   /** How many entries are shown. */
   count: number | undefined;
+  /** The host is asked for it, whether an earlier answer is shown or none. */
+  isAsked: boolean;
   find: string;
   chosen: string | undefined;
   onFind: (text: string) => void;
+  onLookAgain: () => void;
   onMake: (pattern: string) => void;
   onSend: (files: Dropped[]) => void;
 }
 
-/** What can be done in a folder: look for a name, make a video of its frames, send files there. */
+/** What can be done in a folder: look for a name, look again, make a video of its frames, send files there. */
 export function FolderBar(props: FolderBarProps) {
-  const { listing, count, find, chosen, onFind, onMake, onSend } = props;
+  const { listing, count, isAsked, find, chosen, onFind, onLookAgain, onMake, onSend } = props;
   return (
     <div class="files-bar">
       <input
@@ -31,8 +34,19 @@ export function FolderBar(props: FolderBarProps) {
         onInput={event => onFind(event.currentTarget.value)}
       />
       <span class="grow muted" role="status">
-        {listing && count !== undefined && countOf(count, listing.names.length)}
+        {listing &&
+          count !== undefined &&
+          `${countOf(count, listing.names.length)}${isAsked ? ', looking again …' : ''}`}
       </span>
+      <Button
+        look="quiet"
+        size="icon"
+        aria-label="Look again"
+        title="Look again"
+        onClick={onLookAgain}
+      >
+        <AgainIcon />
+      </Button>
       {listing?.names.some(isFrame) && (
         <Button onClick={() => onMake(suggestPattern(listing.names, chosen))}>
           <VideoIcon />

@@ -1,6 +1,6 @@
 import { useMemo, useRef } from 'preact/hooks';
 import type { Dropped } from '../service/dropped.ts';
-import { useHome, useListing } from '../service/files.ts';
+import { lookAgain, useHome, useListing } from '../service/files.ts';
 import { sendFiles } from '../service/host-transfers.ts';
 import type { SessionRecord } from '../service/hosts.ts';
 import { cleanFolder, join, nameOf, parentOf } from '../service/paths.ts';
@@ -32,7 +32,7 @@ export function Folder({ session }: { session: SessionRecord }) {
   const find = search.get('find') ?? '';
   const order = ORDERS.find(each => each === search.get('order')) ?? 'name';
   const isDown = search.get('down') === 'on';
-  const { data, error, refetch } = useListing(sid, path);
+  const { data, error, isFetching, refetch } = useListing(sid, path);
   const sorted = useMemo(() => data && sortEntries(data, order, isDown), [data, order, isDown]);
   const shown = useMemo(
     () => data && sorted && findEntries(data, sorted, find),
@@ -61,9 +61,11 @@ export function Folder({ session }: { session: SessionRecord }) {
       <FolderBar
         listing={data}
         count={shown?.length}
+        isAsked={isFetching}
         find={find}
         chosen={chosen}
         onFind={text => change({ find: text })}
+        onLookAgain={() => void lookAgain(sid)}
         onMake={make => show({ make })}
         onSend={send}
       />

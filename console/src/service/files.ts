@@ -3,7 +3,10 @@ import { escapePath, type ReadOptions, unwrap, WindlassError } from '@windlass/c
 import { queries, windlass } from './client.ts';
 import { apiPath } from './place.ts';
 
-/** A directory on the host of a session; nothing is asked for without a path. */
+/**
+ * A directory on the host of a session; nothing is asked for without a path. Commands write there at any time: it is asked
+ * for again whenever it is shown anew.
+ */
 export const useListing = (sid: string, path: string | undefined) =>
   useQuery({
     queryKey: ['listing', sid, path],
@@ -15,13 +18,20 @@ export const useListing = (sid: string, path: string | undefined) =>
         throw error;
       }
     },
-    staleTime: 10_000,
+    staleTime: 0,
     enabled: path !== undefined,
   });
 
 /** Visible ones are requested again now, the others when they are shown. */
 export const refreshListings = (sid: string) =>
   queries.invalidateQueries({ queryKey: ['listing', sid] });
+
+/** Times that hosts tell may be of whole seconds: what a file holds may be another with the same size and time. */
+export const lookAgain = (sid: string) =>
+  Promise.all([
+    refreshListings(sid),
+    ...['file', 'parquet'].map(kind => queries.invalidateQueries({ queryKey: [kind, sid] })),
+  ]);
 
 const hasEnded = (error: unknown) =>
   error instanceof WindlassError && ['session_not_found', 'host_changed'].includes(error.code);
