@@ -146,6 +146,48 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'what the console s
     expect(items).toHaveLength(1);
   });
 
+  test('what may be made though no answer came is told, and listed', async () => {
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'of models' });
+    for (const { what, path, posts, list } of [
+      { what: 'project', path: 'projects', posts: '**/api/projects', list: 'Projects' },
+      {
+        what: 'model',
+        path: `projects/${pid}/models`,
+        posts: `**/api/projects/${pid}/models`,
+        list: 'Models',
+      },
+      { what: 'token', path: 'account/tokens', posts: '**/api/users/-/tokens', list: 'Tokens' },
+    ]) {
+      await page.route(posts, async route => {
+        if (route.request().method() !== 'POST') return route.continue();
+        await route.fetch();
+        return route.abort('connectionreset');
+      });
+      await go(path);
+      await page
+        .getByRole('button', { name: `New ${what}` })
+        .first()
+        .click();
+      const dialog = page.getByRole('dialog', { name: `New ${what}` });
+      await dialog.getByLabel('Name').fill('of a lost answer');
+      await dialog.getByRole('button', { name: `Make the ${what}` }).click();
+      const told = dialog.getByRole('alert');
+      await told.getByText(`The ${what} may be made all the same.`).waitFor();
+      expect(await told.textContent()).not.toMatch(/127|fetch|origin/i);
+      const made = page.locator(`table[aria-label="${list}"] tbody tr`);
+      await expect.poll(() => made.filter({ hasText: 'of a lost answer' }).count()).toBe(1);
+      await page.unrouteAll();
+    }
+    // What the service refuses is not made.
+    await page.route('**/api/users/-/tokens', async route => {
+      if (route.request().method() !== 'POST') return route.continue();
+      return route.fulfill({ status: 409, json: { code: 'conflict', detail: 'There are many.' } });
+    });
+    await page.getByRole('button', { name: 'Make the token' }).click();
+    await page.getByRole('alert').getByText('There are many.').waitFor();
+    expect(await page.getByText('all the same').count()).toBe(0);
+  });
+
   test('a double click sends once, and answers no question that it asks', async () => {
     const command = 'echo of two clicks';
     await openRun(command);

@@ -41,6 +41,7 @@ export function NewTokenDialog({ onClose }: { onClose: () => void }) {
         <DialogForm
           action="Make the token"
           sending={make}
+          makes="token"
           onSend={send}
           onClose={onClose}
           autocomplete="off"

@@ -48,6 +48,7 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
         <DialogForm
           action="Make the webhook"
           sending={make}
+          makes="webhook"
           onSend={send}
           onClose={onClose}
           autocomplete="off"

@@ -20,6 +20,7 @@ export function NewModelDialog({ pid, onClose }: { pid: string; onClose: () => v
       <DialogForm
         action="Make the model"
         sending={create}
+        makes="model"
         onSend={send}
         onClose={onClose}
         autocomplete="off"

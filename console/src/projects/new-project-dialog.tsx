@@ -18,6 +18,7 @@ export function NewProjectDialog({ onClose }: { onClose: () => void }) {
       <DialogForm
         action="Make the project"
         sending={create}
+        makes="project"
         onSend={send}
         onClose={onClose}
         autocomplete="off"

@@ -51,7 +51,8 @@ export const useMakeToken = () =>
   useMutation({
     mutationFn: (body: NewToken) => unwrap(windlass.api.POST('/api/users/-/tokens', { body })),
     gcTime: 0,
-    onSuccess: tokensChanged,
+    // Where the answer was lost it may be there, too.
+    onSettled: tokensChanged,
   });
 
 export const useEndOwnToken = () =>
@@ -75,7 +76,8 @@ export const useMakeWebhook = () =>
   useMutation({
     mutationFn: (body: NewWebhook) => unwrap(windlass.api.POST('/api/webhooks', { body })),
     gcTime: 0,
-    onSuccess: webhooksChanged,
+    // Where the answer was lost it may be there, too.
+    onSettled: webhooksChanged,
   });
 
 export const useRemoveWebhook = () =>

@@ -13,6 +13,13 @@ export const mayPass = (error: unknown): boolean =>
     error.code === 'foreign_answer' ||
     error.code.startsWith('http_'));
 
+/** No word of the service came of it: it may be done, or not. */
+export const isUnanswered = (error: unknown): boolean =>
+  error instanceof WindlassError &&
+  error.job === undefined &&
+  (['unreachable', 'foreign_answer', 'internal'].includes(error.code) ||
+    error.code.startsWith('http_'));
+
 /** Repeats the requests of what is shown and failed: not all of it is polled. */
 export const askAgain = (): Promise<void> =>
   queries.refetchQueries({

@@ -25,7 +25,8 @@ export const useCreateModel = (pid: string) =>
       const params = { path: { pid } };
       return (await unwrap(windlass.api.POST('/api/projects/{pid}/models', { params, body }))).id;
     },
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['project', pid, 'models'] }),
+    // Where the answer was lost it may be there, too.
+    onSettled: () => queries.invalidateQueries({ queryKey: ['project', pid, 'models'] }),
   });
 
 /** How often a model is asked for, while something is parsed and otherwise. */

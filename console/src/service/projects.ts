@@ -40,7 +40,8 @@ export const useCreateProject = () =>
     meta: { done: 'The project is made.' },
     mutationFn: async (body: Schemas['NewProject']) =>
       (await unwrap(windlass.api.POST('/api/projects', { body }))).id,
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['projects'] }),
+    // Where the answer was lost it may be there, too.
+    onSettled: () => queries.invalidateQueries({ queryKey: ['projects'] }),
   });
 
 const putProject = (pid: string, body: Schemas['ProjectChanges'], tag: string) =>

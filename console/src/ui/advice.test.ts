@@ -32,6 +32,14 @@ test('people are told what they can do at a page', () => {
   expect(describeRefusal({ code: 'conflict', detail: 'It runs.' })).toBe('It runs.');
 });
 
+test('that no answer came is told in words for people, not for programmers', () => {
+  const detail = 'No answer from 127.0.0.1:8722: Failed to fetch.';
+  const hint = 'Is the address right, the service up, and a page of an origin that may call it?';
+  const error = { code: 'unreachable', detail, hint };
+  expect(describeRefusal(error)).toBe('No answer came from the service.');
+  expect(adviceOf(error)).toBe('Is this computer on the network, and the service up?');
+});
+
 test('wrong fields are called as people see them', () => {
   const tell = (field: string, problem: string) =>
     describeRefusal({ code: 'invalid_input', detail: '', fields: [{ field, problem }] });

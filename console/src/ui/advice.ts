@@ -6,6 +6,7 @@ const HOSTS = 'An administrator can change that under Operate, Hosts.';
 /** What people can do here, by the code and the hint of an error; the first that matches. */
 const ADVICE: [error: RegExp, advice: string | undefined][] = [
   [/^unauthorized/, undefined],
+  [/^unreachable/, 'Is this computer on the network, and the service up?'],
   [/^session_not_found/, 'Log in to the host again.'],
   [
     /^host_not_allowed .*"private"/,
@@ -54,6 +55,7 @@ interface Refusal {
 /** What went wrong, in words for somebody at a page. */
 export function describeRefusal({ code, detail, fields }: Refusal): string {
   if (code === 'unauthorized') return 'Your login had ended: this was not done. Do it again.';
+  if (code === 'unreachable') return 'No answer came from the service.';
   if (code === 'invalid_input' && Array.isArray(fields) && fields.length > 0)
     return fields.map(describeField).join(' ');
   return detail;

@@ -1,4 +1,5 @@
 import type { ComponentChildren, TargetedInputEvent, TargetedSubmitEvent } from 'preact';
+import { isUnanswered } from '../service/failures.ts';
 import { Button } from './button.tsx';
 import { Problem } from './problem.tsx';
 
@@ -7,6 +8,8 @@ interface DialogFormProps {
   action: string;
   /** What becomes of that. */
   sending: { error: unknown; isPending: boolean };
+  /** What each sending makes another one of. */
+  makes?: string;
   onSend: (fields: FormData) => void;
   onInput?: (event: TargetedInputEvent<HTMLFormElement>) => void;
   onClose: () => void;
@@ -18,6 +21,7 @@ interface DialogFormProps {
 export const DialogForm = ({
   action,
   sending,
+  makes,
   onSend,
   onClose,
   children,
@@ -30,7 +34,16 @@ export const DialogForm = ({
   return (
     <form class="form" onSubmit={send} {...form}>
       {children}
-      {sending.error ? <Problem error={sending.error} /> : null}
+      {sending.error ? (
+        <Problem error={sending.error}>
+          {makes !== undefined && isUnanswered(sending.error) && (
+            <p>
+              The {makes} may be made all the same. Close this, and look whether it is in the list,
+              before you make another one.
+            </p>
+          )}
+        </Problem>
+      ) : null}
       <div class="dialog-end">
         <Button onClick={onClose}>Cancel</Button>
         <Button type="submit" look="primary" disabled={sending.isPending}>
