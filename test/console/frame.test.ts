@@ -172,6 +172,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
     const second = await page.context().newPage();
     await second.goto(`${stack.url}/console/jobs`);
     await second.getByRole('button', { name: 'Log out', exact: true }).click();
+    await second.getByRole('dialog').getByRole('button', { name: 'Log out' }).click();
     await second.getByLabel('User name').waitFor();
     await page.getByLabel('User name').waitFor();
     // Nothing of the first one waits behind it.
@@ -188,6 +189,42 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
     await page.context().setOffline(false);
     await page.getByRole('button', { name: 'Log out', exact: true }).click();
     await logInToConsole(page, stack);
+  });
+
+  test('a logout asks where something is lost by it, in this tab or in another one', async () => {
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'Unsaved' });
+    const given = { name: 'model', 'model-type': 'any' };
+    const models = `/api/projects/${pid}/models`;
+    const { id: mid } = await client.post<{ id: string }>(models, given);
+    const logOut = (tab: Page) =>
+      tab.getByRole('banner').getByRole('button', { name: 'Log out', exact: true }).click();
+    const question = (tab: Page) => tab.getByRole('dialog', { name: 'Log out?' });
+    const value = () => page.getByLabel('Value').inputValue();
+    await go(`projects/${pid}/models/${mid}/parameter`);
+    await page.getByLabel('Name').fill('seed');
+    await page.getByLabel('Value').fill('{"half": ');
+    await logOut(page);
+    await question(page).getByText('not stored').waitFor();
+    await expectUsable();
+    await question(page).getByRole('button', { name: 'Keep' }).click();
+    expect(await value()).toBe('{"half": ');
+    const second = await page.context().newPage();
+    await second.goto(`${stack.url}/console/jobs`);
+    await logOut(second);
+    await question(second).getByText('In another tab').waitFor();
+    await question(second).getByRole('button', { name: 'Keep' }).click();
+    expect(await value()).toBe('{"half": ');
+    await page.getByLabel('Value').fill('');
+    await page.getByLabel('Name').fill('');
+    await go('run');
+    await command().fill('half of a command');
+    await logOut(second);
+    await question(second).getByRole('button', { name: 'Log out' }).click();
+    await second.getByLabel('User name').waitFor();
+    await logInToConsole(page, stack);
+    expect(await command().inputValue()).toBe('');
+    await second.close();
+    await client.delete(`/api/projects/${pid}`);
   });
 
   test('a network that is unreachable is told, and its return', async () => {

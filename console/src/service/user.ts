@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { AT_ONCE, isSignedOut, queries, windlass } from './client.ts';
-import { forgetCommands, keepCommandsOf } from './command-history.ts';
+import { forgetCommands, keepCommandsOf, readUnsent } from './command-history.ts';
 import { usePages } from './pages.ts';
 import { SERVICE_PATH } from './place.ts';
 import { forgetUploads } from './remembered-uploads.ts';
@@ -41,6 +41,9 @@ export const waitsForUser = () => known !== undefined;
 const tabs = new BroadcastChannel(`windlass ${SERVICE_PATH}`);
 tabs.onmessage = ({ data }) => {
   if (data === 'left') leave();
+  else if (data === 'loses?') {
+    if (losesHere()) tabs.postMessage('loses');
+  } else if (data === 'loses') onLoss?.();
   else void queries.invalidateQueries({ queryKey: ['user'] });
 };
 
@@ -54,6 +57,24 @@ function forgetOthers(username: string): void {
   if (!isOther) return;
   for (const forget of leaving) forget();
   void queries.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
+}
+
+/** How long other tabs have to tell what they would lose. */
+const TELL_MS = 300;
+let onLoss: (() => void) | undefined;
+
+/** What the browser would ask about before this page is closed, and a command that a reload would bring back. */
+const losesHere = (): boolean =>
+  !dispatchEvent(new Event('beforeunload', { cancelable: true })) || readUnsent() !== undefined;
+
+/** Where a logout loses what is typed and not stored, or being sent; undefined where it loses nothing. */
+export async function findLoss(): Promise<'here' | 'elsewhere' | undefined> {
+  if (losesHere()) return 'here';
+  return new Promise(resolve => {
+    onLoss = () => resolve('elsewhere');
+    setTimeout(resolve, TELL_MS, undefined);
+    tabs.postMessage('loses?');
+  });
 }
 
 function leave(): void {

@@ -2,10 +2,11 @@ import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { apiPath } from '../service/place.ts';
-import { type CurrentUser, logOut } from '../service/user.ts';
+import { type CurrentUser, findLoss, logOut } from '../service/user.ts';
 import { AnnouncedPage } from './announced-page.tsx';
 import { AnnouncedWork } from './announced-work.tsx';
 import { Button } from './button.tsx';
+import { ConfirmDialog } from './confirm-dialog.tsx';
 import {
   BookIcon,
   BoxIcon,
@@ -95,13 +96,37 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
 }
 
 function LogOutButton({ onFailed }: { onFailed: (error: unknown) => void }) {
+  const [loss, setLoss] = useState<'here' | 'elsewhere'>();
   const leave = () => {
+    setLoss(undefined);
     onFailed(undefined);
     logOut().catch(onFailed);
   };
+  const ask = async () => {
+    const found = await findLoss();
+    if (found) setLoss(found);
+    else leave();
+  };
   return (
-    <Button look="quiet" size="icon" aria-label="Log out" title="Log out" onClick={leave}>
-      <LeaveIcon />
-    </Button>
+    <>
+      <Button look="quiet" size="icon" aria-label="Log out" title="Log out" onClick={ask}>
+        <LeaveIcon />
+      </Button>
+      {loss && (
+        <ConfirmDialog
+          title="Log out?"
+          action="Log out"
+          isPending={false}
+          error={undefined}
+          onConfirm={leave}
+          onClose={() => setLoss(undefined)}
+        >
+          <p>
+            {loss === 'elsewhere' && 'In another tab of this browser: '}
+            What is typed and not stored, or still being sent, is lost.
+          </p>
+        </ConfirmDialog>
+      )}
+    </>
   );
 }
