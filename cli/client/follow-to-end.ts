@@ -24,7 +24,15 @@ export async function followToEnd(
   { json = false, cancels = false }: FollowChoice,
 ): Promise<number> {
   const interruption = cancels ? cancelWhenInterrupted(windlass, job, { isTold: true }) : undefined;
-  if (interruption) whenOutputIsLost(status => void interruption.interrupt(status));
+  // Nobody reads what it prints until it has ended: this ends once the cancellation is accepted, as ssh does. Where there is
+  // no job, who waits for it tells why.
+  if (interruption)
+    whenOutputIsLost(status => {
+      Promise.all([job, interruption.interrupt(status)]).then(
+        () => process.exit(status),
+        () => {},
+      );
+    });
   const id = await job;
   const ended = await printToEnd(windlass, id, json).catch((error: unknown) => {
     // Nothing else has told its id.

@@ -7,6 +7,7 @@ import {
   interruptUntilEnded,
   startCommandLine,
 } from '../harness/clients/command-line.ts';
+import { readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
@@ -256,6 +257,28 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     await waitFor(() => said.stdout.length > 0, { what: 'output' });
     child.stdout?.destroy();
     expect((await ended).code).toBe(141);
+  });
+
+  test('a reader that leaves is not kept until the command has ended', async () => {
+    const name = 'for a reader that leaves';
+    const words = ['run', 'host', '--name', name, '--', 'seq 1000000; sleep 600'];
+    const { child, ended } = start(words, {});
+    child.stdout?.pause();
+    const query = `/api/jobs?name=${encodeURIComponent(name)}`;
+    const find = async () => (await client.get<{ items: { id: string }[] }>(query)).items[0];
+    const { id } = await waitFor(find, { what: 'the job' });
+    // More than a pipe takes: the command line is writing when its reader leaves.
+    const isLong = async () => (await readOutput(client, id)).length > 1 << 20;
+    await waitFor(isLong, { what: 'long output' });
+    stack.kill('windlass-worker', 'SIGSTOP');
+    try {
+      child.stdout?.destroy();
+      await waitFor(() => child.exitCode !== null, { what: 'the command line to end' });
+    } finally {
+      stack.kill('windlass-worker', 'SIGCONT');
+    }
+    expect(await ended).toMatchObject({ code: 141, stderr: '' });
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
   });
 
   test('JSON has the lines and the record', async () => {
