@@ -93,6 +93,29 @@ function holdBefore(host: LocalExec, line: string): void {
 const letEnd = (host: LocalExec) => writeFileSync(join(host.account.home, 'go'), '');
 
 describe.each(SHELLS)('what cannot be reached for a moment is not missing, under %s', shell => {
+  test('an agent that ends before it asked to start a command says why none can be started', async () => {
+    const host = harness.makeHost(shell);
+    holdBefore(host, '    if [ $tries -gt 6000 ]; then return 1; fi\n');
+    const client = await harness.connect(host, { shell });
+    await harness.run(client, 'true');
+    const [serve = ''] = readdirSync(join(baseOf(host), 'serve'));
+    const { home } = host.account;
+    rmSync(join(home, 'held'), { force: true });
+    writeFileSync(join(home, 'hold'), '');
+    renameSync(baseOf(host), join(home, 'away'));
+    writeFileSync(baseOf(host), '');
+    const refused = client.run({ id: 'refused', token: 'one', command: 'true' }).next();
+    const error = refused.catch((reason: unknown) => reason);
+    await waitFor(() => existsSync(join(home, 'held')), { what: 'a wait for an attempt' });
+    process.kill(Number(serve.split('-')[1]), 'SIGTERM');
+    const message = expect.stringContaining('Not a directory');
+    expect(await error).toMatchObject({ code: 'agent_problem', message });
+    await client.closed;
+    // Its processes end where they find their files again.
+    rmSync(baseOf(host));
+    renameSync(join(home, 'away'), baseOf(host));
+  });
+
   test('a sweep keeps the fence of a run whose directory it does not find', async () => {
     const host = harness.makeHost(shell);
     const { client, id } = await startWaiting(host);

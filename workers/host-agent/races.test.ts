@@ -149,7 +149,7 @@ for (const name of ['dash', 'bash', 'busybox', 'ksh']) {
   });
 }
 
-const CLAIM = '  create_exclusive "$dir/claim" "$id" || exit 1\n';
+const CLAIM = '  if ! create_exclusive "$dir/claim" "$id"; then\n';
 const FENCE = '  if ! create_exclusive "$base/started/$id" "$token $attempt"; then\n';
 
 describe.each(SHELLS)('a run whose supervisor dies before it starts, under %s', shell => {

@@ -216,6 +216,15 @@ create_exclusive() {
   return 1
 }
 
+# find_obstacle: sets why to what keeps a run's files from being made: `full`, or `unwritable` with the host's words.
+find_obstacle() {
+  why=$(LC_ALL=C mkdir "$base/runs/.probe-$name" 2>&1) && rmdir "$base/runs/.probe-$name"
+  case $why in
+  '' | *' space '* | *[Qq]uota*) why=full ;;
+  *) why="unwritable ${why##*: }" ;;
+  esac
+}
+
 main() {
   if [ $((2147483647 + 1)) -lt 0 ]; then # mksh has 32-bit arithmetic
     # If /bin/sh has too, the exec below would loop for ever.

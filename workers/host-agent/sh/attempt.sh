@@ -162,7 +162,15 @@ child() {
     echo c >&3
     exit 1
   fi
-  create_exclusive "$dir/claim" "$id" || exit 1
+  if ! create_exclusive "$dir/claim" "$id"; then
+    # Without a claim it starts nothing. Who has made one in its place tells that.
+    if [ ! -e "$dir/claim" ]; then
+      name=$attempt
+      find_obstacle
+      notify_emitter "failed $handle $why"
+    fi
+    exit 1
+  fi
   echo "s $handle $id" >&3
   text='' whole=''
   # shellcheck source=/dev/null

@@ -266,6 +266,7 @@ emit() {
     t) on_tick ;;
     watches) watches=y ;;
     credit) share_credit "$2" "$3" ;;
+    end) exit ;;
     run) begin_follow "$2" "$3" "$base/runs/$5" w y "$4" 0 0 ;;
     follow) follow "$2" "$3" "$4" "$5" ;;
     *) if is_followed "$2"; then

@@ -100,23 +100,18 @@ has_disk_space() {
   [ ${room:-0} -ge 65536 ]
 }
 
-# find_obstacle: sets why to what keeps a run's files from being made: `full`, or `unwritable` with the host's words.
-find_obstacle() {
-  why=$(LC_ALL=C mkdir "$base/runs/.probe-$name" 2>&1) && rmdir "$base/runs/.probe-$name"
-  case $why in
-  '' | *' space '* | *[Qq]uota*) why=full ;;
-  *) why="unwritable ${why##*: }" ;;
-  esac
-}
+# is_being_prepared: whether the attempt in $dir has a live waiter, in a home that can be written. Where that is read-only,
+# a waiter outlives its child.
+is_being_prepared() { has_waiter && { true >"$serve_dir/probe"; } 2>/dev/null; }
 
-# await_attempt TRIES: waits up to half a minute until attempt $last_used is ready. False if it has died, or has no
-# directory after TRIES checks 5 ms apart, as on a full disk.
+# await_attempt TRIES: waits up to half a minute until attempt $last_used is ready. False if it has died, or has no live
+# waiter after TRIES checks 5 ms apart, as on a full disk.
 await_attempt() {
   dir=$base/runs/$name-$last_used tries=0
   until [ -e "$dir/ready" ]; do
     tries=$((tries + 1))
     if [ $tries -gt 6000 ]; then return 1; fi
-    if [ ! -d "$dir" ] && [ $((tries % 50)) -eq 0 ]; then
+    if [ $((tries % 50)) -eq 0 ] && ! is_being_prepared; then
       if [ $tries -gt "$1" ] || ! has_disk_space; then return 1; fi
     fi
     sleep 0.005 || sleep 1
@@ -200,6 +195,7 @@ start_run() {
     answer "crowded $1"
     return
   fi
+  starting=$1
   last_used=$((last_used + 1))
   while [ $last_prepared -lt $last_used ]; do prepare_attempt; done
   if ! await_attempt 400; then
@@ -226,8 +222,14 @@ start_run() {
     return
   fi
   # The emitter must know the run before the child can notify it.
+  starting=''
   echo "run $1 $2 $3 ${dir##*/}" >&9
-  echo "$1 $2 $3 $4" 1<>"$dir/go"
+  if ! echo "$1 $2 $3 $4" 1<>"$dir/go"; then
+    find_obstacle
+    last_used=$((last_used - 1))
+    echo "failed $1 $why" >&9
+    return
+  fi
   prepare_attempts $ahead
 }
 
@@ -269,8 +271,24 @@ lack() {
   exit 1
 }
 
+# refuse_start: tells the client why the requested run that no attempt was asked for yet was not started, if no other agent
+# could start it either. The emitter ends once it has told, which takes no longer than 2 s where the client reads.
+refuse_start() {
+  find_obstacle
+  case $why in unwritable*) ;; *) return 0 ;; esac
+  if ! read_process $emitter; then return 0; fi
+  answer "failed $starting $why"
+  echo end >&9
+  tries=0
+  while read_process $emitter && [ $tries -lt 400 ]; do
+    tries=$((tries + 1))
+    sleep 0.005 || sleep 1
+  done
+}
+
 end_serve() {
   trap '' TERM HUP PIPE
+  if [ -n "$starting" ]; then refuse_start; fi
   clean_up_serve "$name"
   # If only one of them died before it opened its fifos, the other would wait for ever.
   kill -TERM $emitter $ticker
@@ -389,14 +407,17 @@ serve() {
   emitter=$!
   (exec <"$serve_dir/ticks" >/dev/null 9>&- && tick) &
   ticker=$!
-  trapped='' marked='' sweeps=0
+  trapped='' marked='' sweeps=0 starting=''
   trap 'trapped=y; end_serve' TERM HUP PIPE
   # A file that `ulimit -f` does not allow is an error of its writer.
   if (trap : XFSZ); then trap : XFSZ; fi
   (exec >/dev/null 9>&- && sleep_fraction 5 && sweep && sweep_old) &
   while IFS=' ' read -r verb first second third fourth rest; do
     case $verb in
-    run) start_run "$first" "$second" "$third" "$fourth" "$rest" ;;
+    run)
+      start_run "$first" "$second" "$third" "$fourth" "$rest"
+      starting=''
+      ;;
     follow | ack | unfollow | credit) echo "$verb $first $second $third $fourth" >&9 ;;
     # These open the fifo for writing only: with a read end of their own they would block for ever on a full one without
     # reader.
