@@ -245,12 +245,12 @@ test('attempts that failed leave nothing on their signal', async () => {
 test('a host that takes no connection is an error too', async () => {
   const { port, fill } = await listenAndFreeze();
   await fill();
-  await expect(dial({ addresses: ['127.0.0.1'], port, timeoutMs: 300 }, patient)).rejects.toMatchObject(
-    {
-      code: 'remote_connection_failed',
-      message: expect.stringContaining('no connection within 0.3 s'),
-    },
-  );
+  await expect(
+    dial({ addresses: ['127.0.0.1'], port, timeoutMs: 300 }, patient),
+  ).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+    message: expect.stringContaining('no connection within 0.3 s'),
+  });
 });
 
 test('an abort ends a connection attempt at once', async () => {

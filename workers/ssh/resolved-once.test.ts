@@ -31,9 +31,7 @@ function rebind(answers: string[]): { asked(): number } {
     if (name !== 'rebound.example') return given(name, options, callback);
     const found = answer(options.all);
     process.nextTick(() =>
-      Array.isArray(found)
-        ? callback(null, found)
-        : callback(null, found?.address, found?.family),
+      Array.isArray(found) ? callback(null, found) : callback(null, found?.address, found?.family),
     );
   };
   dns.lookup = lookup as unknown as typeof dns.lookup;
