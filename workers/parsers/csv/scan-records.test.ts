@@ -100,3 +100,15 @@ test('a malformed record whose lines are many chunks before its end may have swa
     expect([lines, found.isFatal, found.problems.length]).toEqual([lines, isFatal, 1]);
   }
 });
+
+test('the memory of a scan does not grow with the file', async () => {
+  const path = place(Buffer.alloc(32 << 20, `${'-'.repeat(10_000)},2\n`));
+  const before = process.memoryUsage().arrayBuffers;
+  let most = 0;
+  await scanRecords(path, await detectDialect(path, { delimiter: ',' }), {
+    onBytes: () => {
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    },
+  });
+  expect(most).toBeLessThan(8 << 20);
+});
