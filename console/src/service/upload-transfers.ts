@@ -43,7 +43,7 @@ export const resumeUpload = (key: number): void =>
   uploadTransfers.change([key], { state: 'waits', error: undefined, upload: undefined });
 
 /** Whether it was to go on with other files than those that it was begun with: it waits for the right ones. */
-export const isOfOtherFiles = ({ error }: UploadTransfer): boolean =>
+const isOfOtherFiles = ({ error }: UploadTransfer): boolean =>
   error instanceof WindlassError && error.code === 'other_files';
 
 /** Whether nothing of it is lost with its place in the list: what ended stays in the model's list of uploads. */
