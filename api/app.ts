@@ -1,5 +1,6 @@
 import express, { type Express, Router } from 'express';
 import { explainMissingObject } from '../shared/installation/store-marker.ts';
+import { MissingObject } from '../shared/storage/object-store.ts';
 import type { ApiContext } from './context.ts';
 import { addressTooLong, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
 import { locateBelow, publicPath } from './http/public-url.ts';
@@ -73,7 +74,11 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
 
   app.use(refuseUnknownPath);
   app.use(
-    answerErrors(api.log, error => explainMissingObject(api.database.db, api.objects, error)),
+    answerErrors(api.log, error =>
+      error instanceof MissingObject
+        ? explainMissingObject(api.database.db, api.objects, error)
+        : undefined,
+    ),
   );
   return app;
 }

@@ -31,7 +31,7 @@ async function serve(settings: Fields) {
     requireSameOrigin(req, config);
     res.end();
   });
-  app.use(answerErrors(createLog({ level: 'silent', name: 'test' }), async error => error));
+  app.use(answerErrors(createLog({ level: 'silent', name: 'test' }), () => undefined));
   server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -45,7 +45,7 @@ beforeAll(async () => {
     ];
     left.push(...(await Promise.allSettled(sent)));
   });
-  app.use(answerErrors(createLog({ level: 'silent', name: 'test' }), async error => error));
+  app.use(answerErrors(createLog({ level: 'silent', name: 'test' }), () => undefined));
   server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
   ({ port } = server.address() as AddressInfo);

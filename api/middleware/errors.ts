@@ -2,6 +2,7 @@ import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { isDatabaseFull } from '../../shared/database/connect.ts';
 import { notFound } from '../../shared/errors/errors.ts';
 import type { Logger } from '../../shared/process/log.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { sendProblem } from '../http/problem.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
 import { challengeFor } from './authentication-challenge.ts';
@@ -12,14 +13,14 @@ export const refuseUnknownPath: RequestHandler = req => {
 
 /**
  * The last middleware. Answers a WindlassError as ERRORS says, any other error with a bare 500 and the request id. `explain`
- * may find another error behind one.
+ * may find another error behind one; where it returns undefined the answer is sent at once, before a connection that has
+ * become unreadable is closed.
  */
 export function answerErrors(
   log: Logger,
-  explain: (error: unknown) => Promise<unknown>,
+  explain: (error: unknown) => Promise<unknown> | undefined,
 ): ErrorRequestHandler {
-  return async (found: unknown, req, res, _next) => {
-    const thrown = await explain(found);
+  const answer = (thrown: unknown, { req, res }: Exchange) => {
     const error = toWindlassError(thrown);
     if (error.code === 'internal' || isDatabaseFull(thrown))
       log.error(
@@ -30,5 +31,10 @@ export function answerErrors(
     if (res.headersSent) return void res.destroy();
     if (error.status === 401) res.set('WWW-Authenticate', challengeFor({ req, res }));
     sendProblem(res, error);
+  };
+  return (thrown: unknown, req, res, _next) => {
+    const explained = explain(thrown);
+    if (!explained) return answer(thrown, { req, res });
+    return explained.then(found => answer(found, { req, res }));
   };
 }
