@@ -472,7 +472,10 @@ describeStack(missing, 'jobs of a Slurm', form => {
     await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });
     expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
     const state = ['--noheader', '--states=all', `--jobs=${batch?.id}`, '--format=%T'];
-    expect((await slurm.ask('squeue', ...state)).trim()).toBe('CANCELLED');
+    // It is COMPLETING while its processes end.
+    await expect
+      .poll(async () => (await slurm.ask('squeue', ...state)).trim(), { timeout: 60_000 })
+      .toBe('CANCELLED');
   });
 
   /** Has this program, as the service calls it on the host, wait. */
