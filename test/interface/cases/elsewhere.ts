@@ -148,7 +148,10 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
     held('remote/accounts', 'start-up files that print are named, with and without an agent'),
   ],
   'Remote sessions: the time-out counts from the end of the last job': [
-    held('access/access', 'is over at the moment it said; a job in it puts that off'),
+    held(
+      'access/access',
+      'is over at the moment it said; a job in it, or a file that is sent there, puts that off',
+    ),
   ],
   'Remote sessions: the sealed credential is erased once its jobs are stopped, after 10 min at most':
     [
