@@ -4,6 +4,7 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -216,11 +217,20 @@ describeStack(skip, 'what is written on a host', form => {
           expect(problem.detail).toContain(words);
           expect(problem.hint).toContain('"agent": false');
         };
+        const runs = join(home, '.windlass/runs');
+        // An agent that is asked to forget a run meanwhile ends, and none can be started until the home is mended.
+        const awaitForgotten = () =>
+          waitFor(() => readdirSync(runs).every(run => !existsSync(join(runs, run, 'claim'))), {
+            what: 'the runs to be forgotten',
+            timeoutMs: 30_000,
+          });
         expect((await launch(sid, 'echo works')).output).toBe('works\n');
+        await awaitForgotten();
         execFileSync('mount', ['-o', 'remount,ro', home]);
         await refused('Read-only file system');
         execFileSync('mount', ['-o', 'remount,rw', home]);
         expect((await launch(sid, 'echo again')).output).toBe('again\n');
+        await awaitForgotten();
         const folder = join(home, '.windlass');
         renameSync(folder, `${folder}.away`);
         writeFileSync(folder, '');
