@@ -9,9 +9,9 @@ const PROJECTS = 3_000;
 /** Seconds after which there is room for one more, once a burst is used up. */
 const SECONDS = 10;
 /**
- * What costs its user next to nothing. What ends such things is never refused, and cannot be done more often: no entry tells of
- * the making of a project, but one of its end. CredentialRates
- * has a rate for each kind of credential; jobs and sessions cost work on hosts.
+ * What costs its user next to nothing. What ends such things is never refused, and cannot be done more often. Of a project the
+ * end is an entry and the making is none, so its making has a rate. CredentialRates has one for each kind of credential; jobs
+ * and sessions cost work on hosts.
  */
 const CHEAP: ReadonlySet<AuditAction> = new Set(['link', 'webhook.create', 'project.acl']);
 

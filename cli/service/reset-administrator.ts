@@ -84,8 +84,7 @@ async function resetUser(tx: Tx, name: string, passwordHash: string): Promise<vo
   if (!row.administrator) await audit(tx, 'user.promote', name);
   if (row.disabled) await audit(tx, 'user.enable', name);
   const ended = await endAccess(tx, name, audit);
-  // No process follows that would publish it: open streams of the user end, and running jobs.
-  await notifyWith(tx, 'user', [name]);
+  // No process follows that would publish it.
   await notifyWith(tx, 'cancel', ended.jobs);
   await notifyWith(tx, 'session', ended.sessions);
 }

@@ -4,6 +4,7 @@ import {
   type ConsolePage,
   expectAccessible,
   expectToFit,
+  holdRequests,
   logInToConsole,
   openConsole,
   useChromium,
@@ -174,14 +175,7 @@ describeStack(missingPrograms('chromium'), 'choosing one of many in the console'
     await rows.filter({ hasText: 'Study 2300' }).waitFor();
     await expectAccessible(page);
     // Not before the end was read.
-    let release = () => {};
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
-    await page.route('**/api/projects?*after*', async route => {
-      await held;
-      await route.continue();
-    });
+    const release = await holdRequests(page, '**/api/projects?*after*');
     await page.goto(`${stack.url}/console/projects?find=nothing`);
     await page.getByText('Looking on, after 1,000 …').waitFor();
     expect(await page.getByText('No name contains that').count()).toBe(0);

@@ -8,6 +8,7 @@ import {
   chooseByName,
   expectAccessible,
   expectToFit,
+  holdRequests,
   logInToConsole,
   openConsole,
   useChromium,
@@ -378,14 +379,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     // The audit has the users of earlier files, too.
     expect(await rowOf('grace').first().textContent()).toContain(stack.username);
     await expectUsable();
-    let release = () => {};
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
-    await page.route('**/audit?*', async route => {
-      await held;
-      await route.continue();
-    });
+    const release = await holdRequests(page, '**/audit?*');
     await page.getByLabel('User', { exact: true }).fill('nobody');
     // Entries of the filter before are told from those of this one.
     await page.getByText('Asking for entries').waitFor();

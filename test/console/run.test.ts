@@ -7,6 +7,7 @@ import {
   chooseByName,
   expectAccessible,
   expectToFit,
+  holdRequests,
   logInToConsole,
   openConsole,
   useChromium,
@@ -295,14 +296,7 @@ describeStack(missing, 'commands and their jobs in the console', form => {
   test('jobs of the filter before are told from those of the one that is chosen', async () => {
     await go('jobs');
     await rows().first().waitFor();
-    let release = () => {};
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
-    await page.route(/\/api\/jobs\?/, async route => {
-      await held;
-      await route.continue();
-    });
+    const release = await holdRequests(page, /\/api\/jobs\?/);
     await page.getByText('Failed', { exact: true }).first().click();
     await page.getByText('Asking for jobs').waitFor();
     const opacity = () =>
@@ -320,14 +314,7 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     const other = await openSession(client, sshd, { hostname: 'other' });
     await go(`run?session=${sid}`);
     await page.getByRole('region', { name: 'Latest on host' }).getByRole('row').first().waitFor();
-    let release = () => {};
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
-    await page.route(/\/api\/jobs\?/, async route => {
-      await held;
-      await route.continue();
-    });
+    const release = await holdRequests(page, /\/api\/jobs\?/);
     await page.evaluate(`history.pushState(null, '', location.pathname + '?session=${other}')`);
     await page.getByRole('region', { name: 'Latest on host' }).waitFor({ state: 'detached' });
     expect(await rows().count()).toBe(0);

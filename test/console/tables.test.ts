@@ -9,6 +9,7 @@ import {
   type ConsolePage,
   expectAccessible,
   expectToFit,
+  holdRequests,
   logInToConsole,
   openConsole,
   useChromium,
@@ -392,14 +393,7 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     const top = page.locator('.plot-top');
     await expect.poll(() => top.textContent()).toBe('1.5');
     // As it is drawn before the answer comes, too.
-    let release = () => {};
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
-    await page.route('**/series?**', async route => {
-      await held;
-      await route.continue();
-    });
+    const release = await holdRequests(page, '**/series?**');
     await page.locator('label', { hasText: 'Plot' }).locator('select').selectOption('id');
     await page.getByRole('slider', { name: 'id along id' }).waitFor();
     await page.getByText('Reading both columns').waitFor();
@@ -414,14 +408,7 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await page.goto(`${stack.url}/console/${base}/table?${query}`);
     const top = page.locator('.plot-top');
     await expect.poll(() => top.textContent()).toBe('1.5');
-    let release = () => {};
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
-    await page.route('**/series?**', async route => {
-      await held;
-      await route.continue();
-    });
+    const release = await holdRequests(page, '**/series?**');
     // As it is for one more filter, without the page being loaded again.
     await page.evaluate(`(() => {
       const url = new URL(location.href);

@@ -88,6 +88,19 @@ export async function chooseByName(
   await within.getByRole('option', { name, exact: true }).click();
 }
 
+/** Holds the page's requests of these addresses until the returned function is called. */
+export async function holdRequests(page: Page, url: string | RegExp): Promise<() => void> {
+  let release = () => {};
+  const held = new Promise<void>(resolve => {
+    release = resolve;
+  });
+  await page.route(url, async route => {
+    await held;
+    await route.continue();
+  });
+  return release;
+}
+
 /** What axe-core finds on the page as it is, in both themes: nothing. */
 export async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(AXE);
